@@ -38,16 +38,20 @@ def modexp_loop() -> bytes:
     return precompile_loop(5, sizes + b"\xff" * 768)
 
 
-def pairing_loop() -> bytes:
-    """Return a loop over pairings of the generators of bn254 with themselves."""
+def pairing_input(pairs: int) -> bytes:
+    """Return pairs of the generators of bn254."""
     g2 = (
         0x198E9393920D483A7260BFB731FB5D25F1AA493335A9E71297E485B7AEF312C2,
         0x1800DEEF121F1E76426A00665E5C4479674322D4F75EDADD46DEBD5CD992F6ED,
         0x090689D0585FF075EC9E99AD690C3395BC4B313370B38EF355ACDADCD122975B,
         0x12C85EA5DB8C6DEB4AAB71808DCB408FE3D1E7690C43D37B4CE6CC0166FA7DAA,
     )
-    pair = b"".join(word.to_bytes(32) for word in (1, 2, *g2))
-    return precompile_loop(8, pair * 4)
+    return b"".join(word.to_bytes(32) for word in (1, 2, *g2)) * pairs
+
+
+def pairing_loop() -> bytes:
+    """Return a loop over pairings of the generators of bn254 with themselves."""
+    return precompile_loop(8, pairing_input(4))
 
 
 def memory_loop() -> bytes:

@@ -116,7 +116,8 @@ def running(build: Build, transport: str, options: Sequence[str] = (), *, tls: b
             more += _certify(chain)
         node = chain.start("--public", *more)
         try:
-            chain.create_key("observer")
+            for name in ("observer", "reader"):
+                chain.create_key(name)
             chain.populate(node.rpc)
             # Running nodes poll the file of keys four times a second.
             time.sleep(1.2)

@@ -10,6 +10,7 @@ import orjson
 from foreseal.ports import next_free_port
 from hostile import bytecode
 from hostile.build import Build
+from hostile.chain_data import GENERATORS
 from hostile.facts import (
     BALANCE,
     HOSTILE_ACCOUNTS,
@@ -50,12 +51,16 @@ class Chain:
             raise RuntimeError(f"foreseal genesis failed: {made.stderr}")
         genesis: dict[str, Any] = json.loads(made.stdout)
         alloc = genesis["alloc"]
-        for role, count in (("public", OBSERVED_ACCOUNTS), ("keyed", OBSERVED_ACCOUNTS), ("hostile", HOSTILE_ACCOUNTS)):
+        observed = ("public", "keyed", "public-waiting", "keyed-waiting")
+        for role, count in (*((name, OBSERVED_ACCOUNTS) for name in observed), ("hostile", HOSTILE_ACCOUNTS)):
             for account in accounts(role, count):
                 alloc[account.address] = {"balance": hex(BALANCE)}
         alloc[RICH] = {"balance": hex(BALANCE)}
         for address, code in ((LOGGER, bytecode.LOGGER), (TRACED, bytecode.TRACED)):
             alloc["0x" + address.hex()] = {"balance": "0x0", "code": "0x" + code.hex()}
+        for generator in GENERATORS.values():
+            if generator.code:
+                alloc["0x" + generator.address.hex()] = generator.genesis_account(BALANCE)
         slots = {f"0x{slot:064x}": f"0x{slot + 1:064x}" for slot in range(STORED_SLOTS)}
         alloc["0x" + STORING.hex()] = {"balance": "0x0", "code": "0x00", "storage": slots}
         return genesis

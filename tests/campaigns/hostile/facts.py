@@ -27,7 +27,7 @@ class Facts:
     certificate: str | None = None
     """PEM file of the authority that signed the node's certificate; None for plain HTTP."""
     keys: list[str] = dataclasses.field(default_factory=list)
-    """API keys of the dedicated tier."""
+    """API keys of the dedicated tier: that of the honest clients, then that of honest readers of hostile data."""
     logged_block: str = "0x0"
     logs: int = 0
     """Logs of that block."""

@@ -20,8 +20,8 @@ from typing import Any
 import orjson
 
 from hostile.facts import BALANCE, OBSERVED_ACCOUNTS, RICH, Facts
-from hostile.signing import Account, accounts
-from hostile.wire import Connection, Response, call, frame
+from hostile.signing import GWEI, Account, Fees, accounts
+from hostile.wire import Connection, Response, call
 
 ADDRESSES = {"public": "127.0.1.1", "keyed": "127.0.1.2"}
 """The callers and their loopback addresses."""
@@ -29,6 +29,12 @@ ANSWER_TIME = 15.0
 """Seconds after which a call without a response is a fault."""
 _LANES = 3
 """Concurrent calls of one method by one caller."""
+_WAITING_LANES = 16
+"""Concurrent submissions that wait for their receipts."""
+INCLUSION = "eth_sendRawTransactionSync"
+"""The call whose delay is the time from a submission to its receipt."""
+_INCLUSION_TIME = 10_000
+"""Longest wait for a receipt in ms: the limit of a public caller."""
 NOT_SENT = "not sent: earlier calls have no answer"
 _LATE = 2.0
 """A call that is this many seconds late, because earlier ones have no response, is recorded and not sent."""
@@ -41,10 +47,13 @@ RATES = {
     "eth_blockNumber": 8.0,
     "eth_getLogs": 2.0,
     "eth_call": 4.0,
+    INCLUSION: 2.0,
 }
 """Calls per second of each caller, in total below the rate limit of a public address."""
 _open: set[float] = set()
 """Due times of the calls in flight."""
+FAIR = Fees(100 * GWEI, GWEI)
+"""Fees of honest senders whose inclusion is measured."""
 SHA256 = "0x" + "00" * 19 + "02"
 _HASHED = b"honest"
 
@@ -67,6 +76,7 @@ class Caller:
         self.sealed = 0
         self.pending = 0
         self._idle = deque([account, 0] for account in accounts(name, OBSERVED_ACCOUNTS))
+        self._waiting = deque([account, 0] for account in accounts(f"{name}-waiting", OBSERVED_ACCOUNTS))
         self._count: dict[str, int] = {}
         self._draw = random.Random(1)
         self._logs_digest: str | None = None
@@ -79,6 +89,7 @@ class Caller:
             "eth_blockNumber": self._block_number,
             "eth_getLogs": self._logs,
             "eth_call": self._call,
+            INCLUSION: self._await_receipt,
         }
         """Generators that yield the body of a call and receive its result."""
 
@@ -95,6 +106,20 @@ class Caller:
             entry[1] += 1
         finally:
             self._idle.append(entry)
+
+    def _await_receipt(self) -> Steps:
+        if not self._waiting:
+            raise Unexpected("every account waits for a receipt")
+        entry: list[Any] = self._waiting.popleft()
+        account: Account = entry[0]
+        signed = account.sign(entry[1], fees=FAIR)
+        try:
+            result = yield call(INCLUSION, signed.raw, _INCLUSION_TIME)
+            if result["transactionHash"] != signed.hash or result["status"] != "0x1":
+                raise Unexpected(f"the receipt is of {result['transactionHash']}")
+            entry[1] += 1
+        finally:
+            self._waiting.append(entry)
 
     def _pending_block(self) -> Steps:
         floor = self.pending
@@ -217,45 +242,6 @@ def result_of(response: Response) -> Any:
     return answer["result"]
 
 
-class Listener:
-    """A subscription whose notifications are reported with their arrival times."""
-
-    def __init__(self, caller: Caller, kind: str, tls: ssl.SSLContext | None) -> None:
-        self._caller = caller
-        self._kind = kind
-        self._tls = tls
-
-    async def run(self) -> None:
-        """Listen until cancelled; reconnect after an end."""
-        while True:
-            connection = None
-            try:
-                connection = await Connection.open(self._caller.facts.port, ADDRESSES[self._caller.name], self._tls)
-                await self._listen(connection)
-            except (OSError, asyncio.IncompleteReadError, Unexpected, ValueError) as error:
-                report(time.monotonic(), self._caller.name, "subscription", 0.0, f"{self._kind}: {error!r}"[:200])
-                await asyncio.sleep(0.5)
-            finally:
-                if connection is not None:
-                    connection.close()
-
-    async def _listen(self, connection: Connection) -> None:
-        key = self._caller.key
-        status = await connection.upgrade(*([f"Authorization: Bearer {key}"] if key else []))
-        if status != 101:
-            raise Unexpected(f"HTTP {status}")
-        connection.send(frame(1, call("eth_subscribe", self._kind)))
-        await connection.frame()
-        while True:
-            kind, payload = await connection.frame()
-            if kind == 8:
-                raise Unexpected(f"closed with {int.from_bytes(payload[:2])}")
-            if kind == 9:
-                connection.send(frame(10, payload))
-            else:
-                print(orjson.dumps({"at": time.monotonic(), "event": self._kind}).decode(), flush=True)
-
-
 def report(due: float, caller: str, method: str, delay: float, fault: str | None) -> None:
     """Print the outcome of a call."""
     line = {"at": due, "caller": caller, "method": method, "ms": round(delay * 1000, 3), "fault": fault}
@@ -282,11 +268,8 @@ async def observe(facts: Facts) -> None:
             caller = Caller(name, facts, key)
             for number, (method, rate) in enumerate(RATES.items()):
                 dues = schedule(rate, number * 0.013)
-                for _ in range(_LANES):
+                for _ in range(_WAITING_LANES if method == INCLUSION else _LANES):
                     group.create_task(Lane(caller, method, dues, tls).run())
-            if key is not None:
-                for kind in ("newFlashblocks", "newHeads"):
-                    group.create_task(Listener(caller, kind, tls).run())
 
 
 def main() -> int:

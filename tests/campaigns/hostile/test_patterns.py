@@ -10,7 +10,16 @@ from hostile.campaign import Campaign, Plan
 from hostile.patterns import PATTERNS
 from hostile.trial import GATE_BOUNDS
 
-SHORT = ("call-keccak", "trailers", "ping-unread", "two-byte-chunks", "half-head", "batch-heavy", "pool-gaps")
+SHORT = (
+    "call-keccak",
+    "trailers",
+    "ping-unread",
+    "two-byte-chunks",
+    "half-head",
+    "batch-heavy",
+    "pool-gaps",
+    "data-slots-written",
+)
 
 
 # granian answers pings itself and queues the pongs: docs/operate/transports.md names the proxy that prevents this.
@@ -34,7 +43,7 @@ def test_honest_clients_are_answered_next_to_hostile_ones(transport: str, patter
 
 def test_campaign_has_sixty_or_more_described_patterns() -> None:
     assert len(PATTERNS) >= 60
-    assert {pattern.group for pattern in PATTERNS.values()} == {
+    assert {pattern.group for pattern in PATTERNS.values() if not pattern.group.startswith("chain-")} == {
         "envelopes", "execution", "framing", "pool", "reading", "tls", "tracing", "websocket",
     }  # fmt: skip
     assert all(pattern.description and set(pattern.transports) <= set(TRANSPORTS) for pattern in PATTERNS.values())

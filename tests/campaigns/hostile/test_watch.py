@@ -1,8 +1,12 @@
 """Measurements of the campaign, on recorded samples: delays, gaps between flashblocks, verdicts."""
 
+from typing import Any
+
+from hostile.cadence import Cadence, cadence_of
+from hostile.listener import FEED, HEADS, event_of
 from hostile.trial import Bounds, Trial, failures_of
 from hostile.usage import Usage
-from hostile.watch import Cadence, Delays, Recorder, Window
+from hostile.watch import Delays, Recorder, Window
 
 
 def record(at: float, delay: float, method: str = "eth_blockNumber", fault: str | None = None) -> dict[str, object]:
@@ -12,7 +16,9 @@ def record(at: float, delay: float, method: str = "eth_blockNumber", fault: str 
 def window(p99: float, memory: int, gap: float = 200.0, faults: tuple[str, ...] = ()) -> Window:
     delays = {caller: Delays(100, p99 / 2, p99, p99) for caller in ("public", "keyed")}
     cadence = Cadence(20, 200.0, gap, 2)
-    return Window(5.0, delays, delays, {}, cadence, memory, memory, memory, 10, 50, 1.0, list(faults))
+    return Window(
+        5.0, delays, delays, delays, {}, cadence, memory, memory, memory, 10, 50, 1.0, faults=list(faults)
+    )  # fmt: skip
 
 
 def trial(before: Window, during: Window, after: Window, recovery: float | None = 0.0) -> list[str]:
@@ -36,12 +42,39 @@ def test_window_counts_calls_by_due_time() -> None:
     assert found.faults == ["public eth_sendRawTransaction: refused (1 times)"]
 
 
-def test_gap_without_flashblocks_includes_time_before_the_window() -> None:
-    recorder = Recorder()
-    recorder.events += [(0.8, "newFlashblocks"), (1.2, "newFlashblocks"), (1.3, "newHeads")]
-    found = recorder.window(1.0, 3.0, [usage(1.0, 1)])
-    assert (found.cadence.flashblocks, found.cadence.blocks) == (1, 1)
-    assert found.cadence.max == 1800.0
+def arrival(at: float, time: int | None = None) -> dict[str, Any]:
+    """Return a heartbeat, or a step that was made at `time`."""
+    return {"at": at, "event": FEED} | ({} if time is None else {"time": time, "bytes": 1000})
+
+
+def test_gap_without_messages_includes_time_before_the_window() -> None:
+    events = [arrival(0.8, 800), arrival(1.2, 1000), {"at": 1.3, "event": HEADS}]
+    found = cadence_of(events, 1.0, 3.0)
+    assert (found.flashblocks, found.blocks) == (1, 1)
+    assert found.max == 1800.0
+
+
+def test_heartbeats_shorten_gaps() -> None:
+    events = [arrival(0.2 * turn) for turn in range(20)]
+    assert cadence_of(events, 1.0, 3.0).max < 201
+
+
+def test_gap_between_times_of_steps_counts_though_they_arrive_evenly() -> None:
+    events = [arrival(0.2 * turn, 200 * turn + (700 if turn > 10 else 0)) for turn in range(20)]
+    assert cadence_of(events, 1.0, 3.0).max == 900.0
+    # A heartbeat between two steps means that the builder had nothing to add.
+    events[10] = arrival(2.0)
+    assert cadence_of(events, 1.0, 3.0).max < 201
+
+
+def test_messages_of_the_feed_are_identified_by_their_beginning() -> None:
+    head = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":'
+    step = head + b'{"number":"0x5","index":"0x2","hash":"0x1","parent":"0x2","time":"0xff","signature":null}}}'
+    assert event_of(FEED, step, 1.0) == {"at": 1.0, "event": FEED, "time": 255, "bytes": len(step)}
+    heartbeat = head + b'{"heartbeat":{"block":"0x5","index":"0x2","hash":"0x1"}}}}'
+    assert event_of(FEED, heartbeat, 1.0) == {"at": 1.0, "event": FEED}
+    lagged = b'{"jsonrpc":"2.0","method":"foreseal_lagged","params":{}}'
+    assert event_of(FEED, lagged, 1.0)["event"] == "foreseal_lagged"
 
 
 def test_pattern_without_effect_passes() -> None:
@@ -53,7 +86,8 @@ def test_each_bound_that_is_exceeded_is_named() -> None:
     assert any("p99 rose by 100 ms" in failure for failure in trial(calm, window(105, 30_000), calm))
     assert trial(calm, window(5, 300_000), calm) == ["anonymous memory rose by 263 MiB"]
     assert trial(calm, calm, window(5, 160_000)) == ["126 MiB of anonymous memory were left behind"]
-    assert trial(calm, window(5, 30_000, gap=4000.0), calm) == ["no flashblock for 4000 ms"]
+    assert trial(calm, window(5, 30_000, gap=4000.0), calm) == ["no step for 4000 ms"]
+    assert trial(calm, window(5, 30_000, gap=501.0), calm) == ["no step for 501 ms"]
     assert trial(calm, window(5, 30_000, faults=("wrong",)), calm) == ["honest call failed: wrong"]
     assert trial(calm, calm, calm, None) == ["honest clients were not served as before within 60 s"]
 

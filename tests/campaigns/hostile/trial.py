@@ -33,8 +33,8 @@ class Bounds:
     """KiB by which anonymous memory may rise."""
     left_memory: int = 96 * 1024
     """Maximum KiB of anonymous memory left behind once honest clients are served normally."""
-    gap: float = 1500.0
-    """Milliseconds without a flashblock."""
+    gap: float = 500.0
+    """Milliseconds without a step or a heartbeat, or between the times of two steps."""
     lateness: bool = True
     """True if unsent honest calls, delayed by earlier ones in flight, fail the pattern."""
 
@@ -135,17 +135,17 @@ def failures_of(trial: Trial, bounds: Bounds) -> list[str]:
     if left > bounds.left_memory:
         found.append(f"{left // 1024} MiB of anonymous memory were left behind")
     if trial.during.cadence.max > bounds.gap:
-        found.append(f"no flashblock for {trial.during.cadence.max:.0f} ms")
+        found.append(f"no step for {trial.during.cadence.max:.0f} ms")
     if trial.recovery is None:
         found.append(f"honest clients were not served as before within {SETTLE_TIME:.0f} s")
     return found
 
 
 HEADS: Sequence[str] = (
-    "pattern", "transport", "addr", "submit p99", "read p99", "keyed sub", "keyed read", "max", "mem +MiB", "gap ms",
-    "recov s", "verdict",
+    "pattern", "transport", "addr", "submit p99", "read p99", "keyed sub", "keyed read", "max", "incl p99", "mem +MiB",
+    "disk MiB", "step p99", "gap ms", "recov s", "verdict",
 )  # fmt: skip
-_ROW = "{:<26} {:<9} {:>4} {:>13} {:>13} {:>13} {:>13} {:>7} {:>8} {:>7} {:>7}  {}"
+_ROW = "{:<26} {:<9} {:>4} {:>13} {:>13} {:>13} {:>13} {:>7} {:>8} {:>8} {:>8} {:>8} {:>7} {:>7}  {}"
 
 
 def heading() -> str:
@@ -165,6 +165,8 @@ def row(trial: Trial) -> str:
     verdict = "ok" if not trial.failures else f"FAIL {trial.failures[0]}"
     return _ROW.format(
         trial.pattern, trial.transport, trial.addresses, pair("submissions", "public"), pair("reads", "public"),
-        pair("submissions", "keyed"), pair("reads", "keyed"), f"{worst:.0f}", grown, f"{trial.during.cadence.max:.0f}",
+        pair("submissions", "keyed"), pair("reads", "keyed"), f"{worst:.0f}",
+        f"{max(each.p99 for each in trial.during.inclusion.values()):.0f}", grown, trial.during.written // 1024,
+        f"{trial.during.cadence.p99:.0f}", f"{trial.during.cadence.max:.0f}",
         "never" if trial.recovery is None else f"{trial.recovery:.1f}", verdict,
     )  # fmt: skip

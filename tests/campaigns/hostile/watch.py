@@ -1,6 +1,5 @@
 """Measurements of honest clients and resources of the node, by time window."""
 
-import itertools
 import subprocess
 import threading
 import time
@@ -11,8 +10,9 @@ from typing import Any
 import orjson
 
 from hostile.build import child_environment, helper
+from hostile.cadence import Cadence, cadence_of
 from hostile.facts import Facts
-from hostile.observer import NOT_SENT
+from hostile.observer import INCLUSION, NOT_SENT
 from hostile.usage import Sampler, Usage
 
 CALLERS = ("public", "keyed")
@@ -43,16 +43,6 @@ class Delays:
 
 
 @dataclass
-class Cadence:
-    """Intervals between flashblocks at a subscriber in ms, and number of sealed blocks."""
-
-    flashblocks: int
-    p50: float
-    max: float
-    blocks: int
-
-
-@dataclass
 class Window:
     """Measurements of one time window."""
 
@@ -61,6 +51,8 @@ class Window:
     """Delays by caller."""
     reads: dict[str, Delays]
     """Delays of all cheap reads, by caller."""
+    inclusion: dict[str, Delays]
+    """Times from submissions with a fair tip to their receipts, by caller."""
     methods: dict[str, dict[str, Delays]]
     """Delays by caller and method."""
     cadence: Cadence
@@ -72,6 +64,10 @@ class Window:
     descriptors: int
     processor: float
     """Seconds of processor time of the node."""
+    written: int = 0
+    """KiB that the node caused to be written to disk."""
+    private_peak: int = 0
+    """Anonymous memory in KiB by smaps_rollup."""
     faults: list[str] = field(default_factory=list)
 
 
@@ -81,14 +77,14 @@ class Recorder:
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         """Completed calls, in the order of completion."""
-        self.events: list[tuple[float, str]] = []
+        self.events: list[dict[str, Any]] = []
         """Notifications of subscriptions."""
 
     def add(self, line: str) -> None:
         """Add a line of an observer's output."""
         record = orjson.loads(line)
         if "event" in record:
-            self.events.append((record["at"], record["event"]))
+            self.events.append(record)
         else:
             self.records.append(record)
 
@@ -100,13 +96,16 @@ class Recorder:
             submissions=_by_caller(records, lambda method: method == SUBMISSION),
             reads=_by_caller(records, lambda method: is_cheap(method) and method != SUBMISSION),
             methods={caller: _by_method(records, caller) for caller in CALLERS},
-            cadence=self._cadence(begin, end),
+            inclusion=_by_caller(records, lambda method: method == INCLUSION),
+            cadence=cadence_of(list(self.events), begin, end),
             memory_peak=max(sample.anonymous for sample in usage),
             memory_end=usage[-1].anonymous,
             resident_peak=max(sample.resident for sample in usage),
             threads=max(sample.threads for sample in usage),
             descriptors=max(sample.descriptors for sample in usage),
             processor=round(usage[-1].processor - usage[0].processor, 2),
+            written=usage[-1].written - usage[0].written,
+            private_peak=max(sample.private for sample in usage),
             faults=_faults(records),
         )
 
@@ -123,34 +122,26 @@ class Recorder:
         is_calm = is_calm and sum(1 for at, _ in cheap if at > since) >= _ENOUGH
         return round(since - begin, 2) if is_calm else None
 
-    def _cadence(self, begin: float, end: float) -> Cadence:
-        steps = [at for at, kind in list(self.events) if kind == "newFlashblocks"]
-        # The interval in which a window begins belongs to it as well.
-        before = [at for at in steps if at < begin][-1:]
-        inside = [at for at in steps if begin <= at < end]
-        moments = [*before, *inside, end]
-        gaps = sorted((later - earlier) * 1000 for earlier, later in itertools.pairwise(moments)) or [0.0]
-        blocks = sum(1 for at, kind in list(self.events) if kind == "newHeads" and begin <= at < end)
-        return Cadence(len(inside), round(gaps[len(gaps) // 2], 1), round(gaps[-1], 1), blocks)
-
 
 class Watch:
-    """Runs the honest clients of a node in their own process and records their reports."""
+    """Runs the honest clients of a node in their own processes and records their reports."""
 
     def __init__(self, facts: Facts, folder: Path, pids: list[int]) -> None:
         file = folder / "facts.json"
         facts.save(file)
         self._recorder = Recorder()
         self._sampler = Sampler(pids)
-        self._process = subprocess.Popen(
-            helper("observer", file),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=child_environment(),
+        self._processes = [self._start(module, file) for module in ("observer", "listener")]
+        self._readers = [threading.Thread(target=self._read, args=(each,), daemon=True) for each in self._processes]
+        for reader in self._readers:
+            reader.start()
+
+    @staticmethod
+    def _start(module: str, file: Path) -> "subprocess.Popen[str]":
+        command = helper(module, file)
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=child_environment()
         )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
 
     def __enter__(self) -> "Watch":
         return self
@@ -160,14 +151,16 @@ class Watch:
 
     def stop(self) -> None:
         """Stop the honest clients."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(_END_TIME)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._reader.join(_END_TIME)
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.close()
+        for process, reader in zip(self._processes, self._readers, strict=True):
+            try:
+                process.wait(_END_TIME)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            reader.join(_END_TIME)
         self._sampler.stop()
 
     def window(self, begin: float, end: float) -> Window:
@@ -184,16 +177,16 @@ class Watch:
                 return recovery
         return None
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
+    def _read(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        with process.stdout as lines:
             for line in lines:
                 self._recorder.add(line)
 
 
 def is_cheap(method: str) -> bool:
     """Return `True` for submissions and reads whose delays are bounded."""
-    return method not in HEAVY and method != "subscription"
+    return method not in HEAVY and method not in (INCLUSION, "subscription")
 
 
 def _by_caller(records: list[dict[str, Any]], chosen: Any) -> dict[str, Delays]:

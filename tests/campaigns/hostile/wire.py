@@ -118,8 +118,20 @@ class Connection:
             status, headers = parse_head(await self.reader.readuntil(b"\r\n\r\n"))
             if status != 100:
                 break
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            return Response(status, headers, await self._chunks())
         size = int(headers.get("content-length", 0)) if status != 101 else 0
         return Response(status, headers, await self.reader.readexactly(size))
+
+    async def _chunks(self) -> bytes:
+        """Read a chunked body without trailers."""
+        chunks: list[bytes] = []
+        while True:
+            size = int((await self.reader.readuntil(b"\r\n")).partition(b";")[0], 16)
+            chunk = await self.reader.readexactly(size + 2)
+            if not size:
+                return b"".join(chunks)
+            chunks.append(chunk[:-2])
 
     async def post(self, body: bytes, key: str | None = None) -> Response:
         """Send a request and read its response."""

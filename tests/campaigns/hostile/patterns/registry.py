@@ -34,11 +34,24 @@ def pattern(
 ) -> Callable[[Attack], Attack]:
     """Register a pattern; its group is the module that defines it."""
 
-    def register(attack: Attack) -> Attack:
-        if name in PATTERNS:
-            raise ValueError(f"two patterns are named {name}")
+    def decorate(attack: Attack) -> Attack:
         group = attack.__module__.rpartition(".")[2]
-        PATTERNS[name] = Pattern(name, group, description, attack, transports, tls)
+        register(name, description, attack, group=group, transports=transports, tls=tls)
         return attack
 
-    return register
+    return decorate
+
+
+def register(
+    name: str,
+    description: str,
+    attack: Attack,
+    *,
+    group: str,
+    transports: tuple[str, ...] = ("native", "asgi"),
+    tls: bool = False,
+) -> None:
+    """Register a pattern of a group. Raise `ValueError` if the name is used."""
+    if name in PATTERNS:
+        raise ValueError(f"two patterns are named {name}")
+    PATTERNS[name] = Pattern(name, group, description, attack, transports, tls)
