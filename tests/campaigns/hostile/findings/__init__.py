@@ -1,1 +1,1 @@
-"""The findings S1 to S12 of an independent attack, reproduced from outside on any build."""
+"""The findings S1 to S12 and N1 to N13 of two attacks, reproduced from outside on any build."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from hostile.build import Build
-from hostile.findings import durable, overload, processes, protocol
+from hostile.findings import controls, durable, durations, overload, pages, processes, protocol, results
 from hostile.findings.finding import Bench, Row
 
 FINDINGS: dict[str, Callable[[Bench], None]] = {
@@ -31,19 +31,44 @@ FINDINGS: dict[str, Callable[[Bench], None]] = {
     "S10": durable.other_signer,
     "S11": processes.wedged,
     "S12": protocol.lenient,
+    "N1": results.followers,
+    "N2": results.receipts,
+    "N3": results.memory,
+    "N4": durations.slow_transactions,
+    "N5": durations.slow_calls,
+    "N6": results.pending_logs,
+    "N7": controls.clocks,
+    "N8": controls.engine,
+    "N9": controls.mining,
+    "N10": pages.live_page,
+    "N11": pages.logs_page,
+    "N12": durations.full_blocks,
+    "N13": durations.dear_checks,
 }
+"""Measurements by the name of the finding: S of an attack on connections and files, N of one by transactions."""
 
 
 def show(row: Row) -> None:
     """Print a row once it is measured."""
-    print(f"{row.finding:<4} {'OPEN  ' if row.is_open else 'closed'} {row.case}: {row.measured}", flush=True)
+    print(f"{row.finding:<4} {'OPEN  ' if row.is_open else 'CLOSED'} {row.case}: {row.measured}", flush=True)
+
+
+def _chosen(given: str) -> list[str]:
+    """Return the findings that an option names. Raise `SystemExit` for an unknown one."""
+    names: list[str] = []
+    for wanted in given.split(","):
+        found = [name for name in FINDINGS if wanted in ("all", name, name[0])]
+        if not found:
+            raise SystemExit(f"--findings: {wanted!r} is no finding; they are {', '.join(FINDINGS)}")
+        names += found
+    return list(dict.fromkeys(names))
 
 
 def main() -> int:
     """Run the selected findings; return 0 if all are closed, 1 if one is open, 2 if one could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m hostile.findings")
     parser.add_argument("--foreseal", type=Path, help="executable of the build; by default that of this Python")
-    parser.add_argument("--findings", default="all", help="S1,S2 and so on; all by default")
+    parser.add_argument("--findings", default="all", help="S1,N2 and so on, or S or N for a series; all by default")
     parser.add_argument("--addresses", default="1,10,100", help="numbers of hostile addresses of S1")
     parser.add_argument("--seconds", type=float, default=6.0, help="length of each attack")
     parser.add_argument("--save", type=Path)
@@ -51,7 +76,7 @@ def main() -> int:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, 65536), limit))
     build = Build(given.foreseal) if given.foreseal else Build.beside()
-    names = list(FINDINGS) if given.findings == "all" else given.findings.split(",")
+    names = _chosen(given.findings)
     failed = {}
     with tempfile.TemporaryDirectory(prefix="foreseal-findings-") as folder:
         addresses = tuple(int(count) for count in given.addresses.split(","))
@@ -64,7 +89,7 @@ def main() -> int:
                 failed[name] = repr(error)
                 print(f"{name:<4} ERROR  {error!r}", flush=True)
             print(f"     {name} took {time.monotonic() - begin:.0f} s", flush=True)
-    opened = sorted({row.finding for row in bench.rows if row.is_open}, key=lambda name: int(name[1:]))
+    opened = sorted({row.finding for row in bench.rows if row.is_open}, key=list(FINDINGS).index)
     print(f"open: {', '.join(opened) or 'none'}; not measured: {', '.join(failed) or 'none'}")
     if given.save:
         report = {

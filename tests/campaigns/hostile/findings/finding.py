@@ -54,17 +54,22 @@ class Bench:
     @contextlib.contextmanager
     def node(self, *options: str, keys: int = 0) -> Iterator[tuple[Chain, LiveNode]]:
         """Run a public node on a new chain with this many API keys, and kill it at the end."""
-        with self.chain() as chain:
-            node = chain.start("--public", *options)
-            try:
-                for number in range(keys):
-                    chain.create_key(f"key-{number}")
-                if keys:
-                    # Running nodes poll the file of keys four times a second.
-                    time.sleep(1.2)
-                yield chain, node
-            finally:
-                kill_quietly(node)
+        with self.chain() as chain, self.running(chain, *options, keys=keys) as node:
+            yield chain, node
+
+    @contextlib.contextmanager
+    def running(self, chain: Chain, *options: str, keys: int = 0) -> Iterator[LiveNode]:
+        """Run a public node on a chain."""
+        node = chain.start("--public", *options)
+        try:
+            for number in range(keys):
+                chain.create_key(f"key-{number}")
+            if keys:
+                # Running nodes poll the file of keys four times a second.
+                time.sleep(1.2)
+            yield node
+        finally:
+            kill_quietly(node)
 
 
 def pids_of(node: LiveNode) -> list[int]:

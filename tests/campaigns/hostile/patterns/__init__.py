@@ -1,9 +1,20 @@
 """Hostile traffic: every pattern is a function that one address runs until its time is over."""
 
-from hostile.patterns import chain_data, envelopes, execution, framing, pool, reading, tls, tracing, websocket
+from hostile.patterns import (
+    chain_data,
+    chain_findings,
+    envelopes,
+    execution,
+    framing,
+    pool,
+    reading,
+    tls,
+    tracing,
+    websocket,
+)
 from hostile.patterns.registry import PATTERNS, Pattern
 
 __all__ = [
-    "PATTERNS", "Pattern", "chain_data", "envelopes", "execution", "framing", "pool", "reading", "tls", "tracing",
-    "websocket",
+    "PATTERNS", "Pattern", "chain_data", "chain_findings", "envelopes", "execution", "framing", "pool", "reading",
+    "tls", "tracing", "websocket",
 ]  # fmt: skip

@@ -45,7 +45,7 @@ class Submissions:
     async def run(self, connection: Connection) -> None:
         """Submit at the rate of the campaign; each account waits for none of its earlier transactions."""
         own = self.client.accounts[:_FIRST]
-        nonces = [await self._nonce(connection, account) for account in own]
+        nonces = [await self.nonce(connection, account) for account in own]
         for number in self.client.ticks():
             turn = number % len(own)
             signed = self.generator.sign(own[turn], nonces[turn], self.client.draw)
@@ -54,21 +54,21 @@ class Submissions:
             if response.status == 200 and "result" in response.json():
                 nonces[turn] += 1
                 self.digest = self.digest or signed.hash
-            await self._find(connection, signed.hash)
+            await self.find(connection, signed.hash)
 
     async def burst(self, connection: Connection) -> None:
         """Submit transactions for a whole block at once, then wait until the time is over."""
         own = self.client.accounts[:_FIRST]
-        nonces = [await self._nonce(connection, account) for account in own]
+        nonces = [await self.nonce(connection, account) for account in own]
         for signed in self.generator.block(own, nonces, self.client.draw):
-            await self._submit(connection, signed)
+            await self.submit(connection, signed)
             self.digest = self.digest or signed.hash
         for _ in self.client.ticks():
             if self.digest is not None:
-                await self._find(connection, self.digest)
+                await self.find(connection, self.digest)
             await asyncio.sleep(1 / _RATE)
 
-    async def _submit(self, connection: Connection, signed: Transaction) -> None:
+    async def submit(self, connection: Connection, signed: Transaction) -> None:
         """Submit until the transaction is accepted or rejected: a gap of nonces would stop the rest of the burst."""
         for _ in self.client.ticks():
             response = await connection.post(call("eth_sendRawTransaction", signed.raw))
@@ -77,7 +77,7 @@ class Submissions:
                 return
             await asyncio.sleep(0.05)
 
-    async def _find(self, connection: Connection, digest: str) -> None:
+    async def find(self, connection: Connection, digest: str) -> None:
         """Make a transaction the one that readers read, once it is in a step."""
         await asyncio.sleep(1 / _RATE)
         response = await connection.post(call("eth_getTransactionByHash", digest))
@@ -85,7 +85,8 @@ class Submissions:
         if found and found.get("blockNumber"):
             self.digest, self.block, self.block_hash = digest, found["blockNumber"], found["blockHash"]
 
-    async def _nonce(self, connection: Connection, account: Account) -> int:
+    async def nonce(self, connection: Connection, account: Account) -> int:
+        """Return the next nonce of an account."""
         body = call("eth_getTransactionCount", account.address, "pending")
         for _ in self.client.ticks():
             response = await connection.post(body)
