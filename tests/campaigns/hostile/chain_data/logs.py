@@ -1,5 +1,6 @@
 """Logs: the largest receipts."""
 
+from hostile.bytecode import TRANSFER_TOPIC
 from hostile.chain_data.assembler import gas_loop, push
 from hostile.chain_data.registry import add
 
@@ -25,3 +26,5 @@ add("logs", "logs-chunks", "31 logs with 64 KiB of data each: the most bytes of 
     gas_loop(push(_CHUNK) + b"\x5f\xa0", reserve=530_000), logs=30)  # fmt: skip
 add("logs", "logs-words", "LOG1 of one word each", gas_loop(_GAS + push(32) + b"\x5f\xa1", unroll=32),
     logs=16_000)  # fmt: skip
+add("logs", "logs-transfers", "10,800 transfers of a token to itself, which pages of the account search",
+    gas_loop(b"\x30\x30\x7f" + TRANSFER_TOPIC + b"\x5f\x5f\xa3", unroll=32), logs=10_500)  # fmt: skip

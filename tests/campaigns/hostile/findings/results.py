@@ -21,7 +21,7 @@ from hostile.signing import accounts
 from hostile.wire import CLOSE, TEXT, Connection, call, frame
 from live.blocks import wait_for
 from live.process import LiveNode
-from live.rpc import Rpc
+from live.rpc import Rpc, RpcFailure
 
 BURST = 20
 _FOLLOWERS = 7
@@ -29,17 +29,34 @@ _PASS_TIME = 40.0
 """Seconds after the burst in which followers may reach the newest step."""
 _RECEIPT_TIME = 120.0
 _STREAM_TIME = 20.0
+_LIMITED = -32005
 _READ_TIME = 60.0
 _LOGS = 41_727
 """Logs of a transaction of finding N1."""
 
 
-def submit_burst(rpc: Rpc, count: int = BURST) -> list[str]:
-    """Submit transactions of finding N1 at once; return their hashes."""
-    generator, draw = GENERATORS["logs-n1"], random.Random(1)
+def patient(rpc: Rpc, method: str, *params: Any) -> Any:
+    """Return the result of a call. Retry while the rate of the address, which pages share, is exceeded."""
+
+    def attempt() -> list[Any] | None:
+        try:
+            return [rpc(method, *params)]
+        except RpcFailure as failure:
+            if failure.code != _LIMITED:
+                raise
+            time.sleep(0.1)
+            return None
+
+    return wait_for(attempt, _RECEIPT_TIME, f"result of {method}")[0]
+
+
+def submit_burst(rpc: Rpc, count: int = BURST, name: str = "logs-n1") -> list[str]:
+    """Submit transactions of a generator at once, by default those of finding N1; return their hashes."""
+    generator, draw = GENERATORS[name], random.Random(1)
     (account,) = accounts("hostile", 1)
-    signed = [generator.sign(account, nonce, draw) for nonce in range(count)]
-    return [rpc("eth_sendRawTransaction", each.raw) for each in signed]
+    first = int(patient(rpc, "eth_getTransactionCount", account.address, "pending"), 16)
+    signed = [generator.sign(account, nonce, draw) for nonce in range(first, first + count)]
+    return [patient(rpc, "eth_sendRawTransaction", each.raw) for each in signed]
 
 
 def followers(bench: Bench) -> None:
@@ -69,12 +86,12 @@ def wait_for_burst(node: LiveNode, count: int = BURST) -> int:
     """Wait until a burst is in sealed blocks; return the newest one."""
     (account,) = accounts("hostile", 1)
     with contextlib.closing(Rpc(node.url)) as rpc:
-        wait_for(
-            lambda: int(rpc("eth_getTransactionCount", account.address, "latest"), 16) >= count,
-            _RECEIPT_TIME,
-            "burst in sealed blocks",
-        )
-        return int(rpc("eth_blockNumber"), 16)
+        end = time.monotonic() + _RECEIPT_TIME
+        while int(patient(rpc, "eth_getTransactionCount", account.address, "latest"), 16) < count:
+            if time.monotonic() > end:
+                raise TimeoutError(f"a burst was not sealed within {_RECEIPT_TIME:.0f} s")
+            time.sleep(0.2)
+        return int(patient(rpc, "eth_blockNumber"), 16)
 
 
 @contextlib.contextmanager

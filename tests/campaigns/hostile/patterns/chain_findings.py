@@ -3,8 +3,9 @@
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
-from hostile.chain_data import GENERATORS
+from hostile.chain_data import BLOCK_GAS, GENERATORS
 from hostile.chain_data.blobs import GENERATOR as WRONG_PROOF
 from hostile.chain_data.blobs import sign_blobs
 from hostile.chain_data.precompiles import blake2f_input
@@ -21,6 +22,9 @@ _READS, _CALLS = 8, 16
 _STREAM_SECONDS = 1 / 12
 _ROUNDS = 49_000_000
 _SENDERS, _QUEUED = 47, 6
+_IN_BLOCK, _IN_REST = 24, 5
+_REST = (4_000_000, 1_000_000, 250_000, 60_000, 25_000)
+"""Gas of smaller transactions, of which five senders each fill the rest of a block."""
 LOW_CAP = Fees(1_000, 1_000)
 """Fee cap of finding N12: blocks are full as long as the base fee is below it."""
 LOW_TIP = Fees(10**9, 1_000_001)
@@ -124,16 +128,19 @@ async def call_blake2f(client: Client) -> None:
 
 
 async def _fill(client: Client, fees: Fees) -> None:
-    """Queue transactions of many senders that burn all gas in no time."""
+    """Queue transactions of many senders that burn all gas in no time; small ones use what large ones leave."""
     burn = GENERATORS["invalid"]
+    sizes = [BLOCK_GAS // _IN_BLOCK] * _SENDERS + [size for size in _REST for _ in range(_IN_REST)]
+    queue = list(itertools.product(range(_QUEUED), zip(client.accounts, sizes, strict=False)))
 
     async def act(connection: Connection) -> None:
-        for nonce, account in itertools.product(range(_QUEUED), client.accounts[:_SENDERS]):
-            signed = burn.sign(account, nonce, client.draw, fees)
+        while queue:
+            nonce, (account, gas) = queue.pop(0)
+            signed = replace(burn, gas=gas).sign(account, nonce, client.draw, fees)
             await Submissions(client, burn).submit(connection, signed)
         await asyncio.sleep(600)
 
-    await client.lanes(1, act)
+    await client.lanes(4, act)
 
 
 async def fill_with_low_cap(client: Client) -> None:
