@@ -299,7 +299,7 @@ container: build $(VENV)/.dev ## Build the image with buildah on a Debian base o
 alerts: build $(VENV)/.dev ## Provoke alerts on real nodes with a real Prometheus (ARGS="--cause disk"); print which fired, and save them
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m alerts --save benches/results/alerts.json $(ARGS)
 
-findings: build $(VENV)/.dev ## Reproduce the security findings S1 to S12 on a build (ARGS="--foreseal PATH") and save which are open
+findings: build $(VENV)/.dev ## Reproduce the security findings S1 to S12 and N1 to N13 on a build (ARGS="--foreseal PATH --findings N") and save which are open
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.findings --save benches/results/hostile_findings.json $(ARGS)
 
 hour: build $(VENV)/.dev ## Run a node under load for MINUTES minutes; sample memory, file descriptors and threads, and save the result

@@ -35,7 +35,9 @@ def cadence_of(events: Sequence[dict[str, Any]], begin: float, end: float) -> Ca
     first = [event for event in feed if event["at"] < begin][-1:]
     arrivals = [event["at"] for event in (*first, *inside)] + [end]
     gaps = [(later - earlier) * 1000 for earlier, later in itertools.pairwise(arrivals)]
-    for earlier, later in itertools.pairwise((*first, *inside)):
+    # A later part of a step has bytes and no time.
+    whole = [event for event in (*first, *inside) if "time" in event or "bytes" not in event]
+    for earlier, later in itertools.pairwise(whole):
         # A heartbeat between two steps has no time: that tick had nothing to add.
         if earlier.get("time") is not None and later.get("time") is not None:
             gaps.append(float(later["time"] - earlier["time"]))

@@ -34,7 +34,8 @@ def event_of(kind: str, payload: bytes, at: float) -> dict[str, object]:
     event: dict[str, object] = {"at": at, "event": kind}
     if kind == FEED and _HEARTBEAT not in opening:
         found = _TIME.search(opening)
-        event["time"] = int(found[1], 16) if found else None
+        # Later parts of a large step name only the step.
+        event |= {"time": int(found[1], 16)} if found else {}
         event["bytes"] = len(payload)
     return event
 

@@ -62,8 +62,10 @@ def test_heartbeats_shorten_gaps() -> None:
 def test_gap_between_times_of_steps_counts_though_they_arrive_evenly() -> None:
     events = [arrival(0.2 * turn, 200 * turn + (700 if turn > 10 else 0)) for turn in range(20)]
     assert cadence_of(events, 1.0, 3.0).max == 900.0
+    events.insert(10, {"at": 2.0, "event": FEED, "bytes": 1000})
+    assert cadence_of(events, 1.0, 3.0).max == 900.0
     # A heartbeat between two steps means that the builder had nothing to add.
-    events[10] = arrival(2.0)
+    events[10:12] = [arrival(2.0)]
     assert cadence_of(events, 1.0, 3.0).max < 201
 
 

@@ -36,7 +36,7 @@ class Generator:
 
     name: str
     resource: str
-    """What it leaves or uses: the module that defines it."""
+    """The resource that it uses: the name of the module that defines it."""
     description: str
     code: bytes = b""
     """Runtime code; empty if the transaction calls no contract."""

@@ -57,7 +57,7 @@ def _trial(bench: Bench, case: Case, chain: Chain, node: LiveNode) -> Trial:
 
 
 def add_row(bench: Bench, case: Case, trial: Trial) -> None:
-    """Add the row of a trial. A node that no longer serves honest clients is open, whatever else was measured."""
+    """Add the row of a trial. A node that no longer serves honest clients is open in any case."""
     measured, is_open = case.verdict(trial)
     if trial.during.faults:
         measured += f"; {len(trial.during.faults)} kinds of failed honest calls"
