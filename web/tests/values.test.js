@@ -5,7 +5,7 @@ import { checksumAddress, parseAddress } from '../lib/address.js';
 import { keccakHex } from '../lib/keccak.js';
 import { visibleName, visibleText } from '../lib/text.js';
 import {
-  ValueError, approximateTokens, bigintToBytes, bytesToHex, formatBytes, formatDuration, formatInteger, formatTokens, formatUnits, hexToBytes,
+  ValueError, approximateTokens, bigintToBytes, bytesToHex, formatBytes, formatDuration, formatInteger, formatTokens, formatUnits, hexToBytes, validDecimals,
   isQuantity, parseCount, parseQuantity, parseUnits, shortHex, toQuantity,
 } from '../lib/values.js';
 
@@ -78,12 +78,33 @@ test('numbers, sizes and durations are readable', () => {
   assert.equal(shortHex('0x12', 4, 4), '0x12');
 });
 
+test('decimals that no token has are not valid', () => {
+  for (const value of [-1, 37, 77, 255, 1.5, Infinity, NaN, null, '6', 6n]) assert.equal(validDecimals(value), null, String(value));
+  assert.deepEqual([0, 6, 36].map(validDecimals), [0, 6, 36]);
+});
+
+test('a name of spaces, fillers and marks is empty', () => {
+  for (const text of ['', ' ', '\u3164', '\u3164'.repeat(50), '\u2800\u00a0', '\u200b\u2060', '\u115f\u1160', '\uffa0', '\u0301'.repeat(90), ' \u0336\u034f']) {
+    assert.equal(visibleName(text), '', JSON.stringify(text));
+  }
+  assert.equal(visibleName('e\u0301'), 'e\u0301');
+  assert.equal(visibleName('हिन्दी'), 'हिन्दी');
+});
+
+test('stacked marks are limited for each character', () => {
+  assert.equal(visibleName(`a${'\u0301'.repeat(100)}b`), 'a\u0301\u0301\u0301b');
+  assert.equal(visibleName(`a${'\u0301'.repeat(100_000)}`), 'a\u0301\u0301\u0301…');
+  assert.ok(visibleName(`a${'\u0301\u0316'.repeat(3)}`.repeat(50)).length <= 41);
+});
+
 test('confusing characters of names are visible', () => {
   assert.equal(visibleName('USD\u202eC'), 'USD\ufffdC');
   assert.equal(visibleName('a\u200bb\u0000'), 'a\ufffdb\ufffd');
   assert.equal(visibleName(' A\nB '), 'A B');
   assert.equal(visibleText('x'.repeat(30), 10), `${'x'.repeat(10)}…`);
   assert.equal(visibleText('日本 é €'), '日本 é €');
+  assert.equal(visibleText('A\u3164B\u2800C'), 'A\ufffdB\ufffdC');
+  assert.equal(visibleText('❤\ufe0f'), '❤\ufe0f');
 });
 
 test('amounts of tokens have two places, or as many as needed', () => {
@@ -95,4 +116,5 @@ test('amounts of tokens have two places, or as many as needed', () => {
   assert.equal(formatTokens(1234_000_000n, 6), `1${SPACE}234.00`);
   assert.equal(formatTokens(15n, 1), '1.5');
   assert.equal(formatTokens(7n, 0), '7');
+  assert.equal(formatTokens(1234n, null), `1${SPACE}234 units`);
 });

@@ -4,7 +4,7 @@ import { Loading } from '../lib/components/errors.js';
 import { Hash } from '../lib/components/hash.js';
 import { useNow } from '../lib/components/time.js';
 import { html, render, useEffect, useMemo, useRef, useState } from '../lib/components/ui.js';
-import { visibleText } from '../lib/text.js';
+import { visibleName, visibleText } from '../lib/text.js';
 import { CheckoutClient } from './api.js';
 import { sentence } from './failures.js';
 import { follow } from './follow.js';
@@ -47,7 +47,7 @@ function Summary({ shown, deadline, isOpen }) {
       <p class="price">${shown.is_maximum && html`<span class="muted">up to </span>`}${visibleText(shown.amount_shown, 60)}</p>
     </header>
     <dl class="facts panel">
-      <div><dt>Token</dt><dd>${visibleText(token.name, 40)} <${Hash} value=${token.address} copy=${false} /></dd></div>
+      <div><dt>Token</dt><dd>${visibleName(token.name) || 'without a name'} <${Hash} value=${token.address} copy=${false} /></dd></div>
       <div><dt>Network</dt><dd>${visibleText(network.name, 60)} <span class="muted">(chain ${network.chain_id})</span></dd></div>
       <div><dt>Receiver</dt><dd><${Hash} value=${shown.spender ?? shown.payee} /></dd></div>
       ${isOpen && html`<div><dt>Expires in</dt><dd><${Countdown} deadline=${deadline} /></dd></div>`}

@@ -31,7 +31,8 @@ export function TransferValue({ transfer, request }) {
   const { amount, id, standard } = transfer;
   // Without its decimals an amount would be wrong for a moment.
   if (standard === 'ERC-20' && !request.data && !request.error) return html`<span class="number">…</span>`;
-  const decimals = standard === 'ERC-20' ? request.data?.decimals ?? 0 : 0;
+  // The amounts of the other standards count tokens.
+  const decimals = standard === 'ERC-20' ? request.data?.decimals ?? null : 0;
   const shown = amount === null ? '' : formatTokens(amount, decimals);
   if (id === null) return html`<span class="number">${shown}</span>`;
   return html`<span class="number">${amount === null ? '' : `${shown} of `}<span class="muted">id </span>${formatInteger(id)}</span>`;

@@ -5,7 +5,7 @@ import { decodeValues } from '../lib/abi/decode.js';
 import { parseParameter } from '../lib/abi/types.js';
 import { RpcError } from '../lib/rpc.js';
 import { visibleName } from '../lib/text.js';
-import { hexToBytes } from '../lib/values.js';
+import { hexToBytes, validDecimals } from '../lib/values.js';
 import { STANDARD_ABIS } from './abis.js';
 
 /** @typedef {import('../lib/rpc.js').RpcClient} RpcClient */
@@ -20,7 +20,6 @@ import { STANDARD_ABIS } from './abis.js';
 const ERC20 = Interface.parse(STANDARD_ABIS['ERC-20']);
 const ERC721 = Interface.parse(STANDARD_ABIS['ERC-721']);
 const ERC1155 = Interface.parse(STANDARD_ABIS['ERC-1155']);
-const MAX_DECIMALS = 36;
 /** Characters of an encoded name; longer ones are no names, and decoding them takes time. */
 const MAX_NAME_DATA = 20_000;
 /** Transfers of a transaction that its overview shows; the tab with the logs has all. */
@@ -163,8 +162,7 @@ function textOf(data) {
 /** @param {string} data */
 function decimalsOf(data) {
   if (data.length !== 66) return null;
-  const value = BigInt(data);
-  return value <= BigInt(MAX_DECIMALS) ? Number(value) : null;
+  return validDecimals(Number(BigInt(data)));
 }
 
 /**

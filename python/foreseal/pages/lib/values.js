@@ -145,13 +145,26 @@ export function formatUnits(value, decimals, { digits = decimals } = {}) {
 /** Decimal places of an amount of a token, if the token has as many. */
 const MIN_TOKEN_PLACES = 2;
 
+/** More decimals than any token has. A contract that reports more would show every amount as zero. */
+const MAX_DECIMALS = 36;
+
+/**
+ * Returns the decimals that a token reports, or null if no amount can be shown in them.
+ * @param {unknown} value
+ * @returns {number | null}
+ */
+export function validDecimals(value) {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_DECIMALS ? value : null;
+}
+
 /**
  * Returns an exact amount of a token for people, with two decimal places or as many as needed:
- * `formatTokens(12500000n, 6)` is `12.50`.
+ * `formatTokens(12500000n, 6)` is `12.50`. Without valid decimals, `formatTokens(5n, null)` is `5 units`.
  * @param {bigint} value amount in the smallest unit
- * @param {number} decimals
+ * @param {number | null} decimals
  */
 export function formatTokens(value, decimals) {
+  if (decimals === null) return `${formatInteger(value)} ${value === 1n ? 'unit' : 'units'}`;
   const [whole = '', places = ''] = formatUnits(value, decimals).split('.');
   const shown = places.padEnd(Math.min(MIN_TOKEN_PLACES, decimals), '0');
   return shown === '' ? whole : `${whole}.${shown}`;

@@ -10,7 +10,7 @@ import { findWallets } from '../lib/wallet-list.js';
 import { Wallet, WalletError } from '../lib/wallet.js';
 import { Content } from './content.js';
 import { sentence } from './failures.js';
-import { chainIdOf, paymentHeader, priceOf, typedDataOf } from './requirements.js';
+import { chainIdOf, paymentHeader, priceOf, tokenName, typedDataOf } from './requirements.js';
 import { PaidResource, PaymentError, fetchDetails } from './resource.js';
 
 /** @typedef {import('../lib/wallet.js').AnnouncedWallet} AnnouncedWallet */
@@ -30,7 +30,7 @@ function Terms({ demand: { requirements }, details }) {
       <p class="price">${priceOf(requirements, details)}</p>
     </header>
     <dl class="facts panel">
-      <div><dt>Token</dt><dd>${visibleText(requirements.extra.name, 40)} <${Hash} value=${requirements.asset} copy=${false} /></dd></div>
+      <div><dt>Token</dt><dd>${tokenName(requirements.extra)} <${Hash} value=${requirements.asset} copy=${false} /></dd></div>
       <div><dt>Network</dt><dd>${networkName(requirements, details)}</dd></div>
       <div><dt>Receiver</dt><dd><${Hash} value=${requirements.payTo} /></dd></div>
     </dl>`;

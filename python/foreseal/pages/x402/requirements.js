@@ -1,6 +1,6 @@
 // Payment requirements of x402 version 2, and the payment that a wallet signs: scheme `exact` by EIP-3009.
 
-import { bytesToHex, formatInteger, formatTokens, isAddress } from '../lib/values.js';
+import { bytesToHex, formatInteger, formatTokens, isAddress, validDecimals } from '../lib/values.js';
 import { isSameAddress } from '../lib/address.js';
 import { visibleName } from '../lib/text.js';
 
@@ -59,16 +59,19 @@ export function readDemand(body, now) {
 /** @param {Requirements} requirements */
 export const chainIdOf = ({ network }) => Number(NETWORK.exec(network)?.[1] ?? 0);
 
+/** Returns the name of the token, by the seller. @param {{name: string}} extra */
+export const tokenName = ({ name }) => visibleName(name) || 'a token without a name';
+
 /**
  * Returns the price for people. Without the decimals of the token it is in smallest units.
  * @param {Requirements} requirements @param {SellerDetails | null} details
  */
 export function priceOf({ amount, asset, network, extra }, details) {
   const isSeller = details !== null && network === `eip155:${details.chain_id}` && isSameAddress(details.asset, asset);
-  if (!isSeller || details.decimals === null || details.symbol === null) {
-    return `${formatInteger(BigInt(amount))} smallest units of ${visibleName(extra.name)}`;
-  }
-  return `${formatTokens(BigInt(amount), details.decimals)} ${visibleName(details.symbol)}`;
+  const decimals = isSeller ? validDecimals(details.decimals) : null;
+  const symbol = isSeller ? visibleName(details.symbol ?? '') : '';
+  if (decimals === null || symbol === '') return `${formatInteger(BigInt(amount))} smallest units of ${tokenName(extra)}`;
+  return `${formatTokens(BigInt(amount), decimals)} ${symbol}`;
 }
 
 /**

@@ -86,3 +86,34 @@ def test_very_long_texts_leave_the_page_usable(page: Page, shop: CheckoutShop) -
     assert len(page.locator("main").inner_text()) < 5_000
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.unroute_all(behavior="ignoreErrors")
+
+
+# The widest characters of Unicode, letters without a place to break, fillers, and marks that stack.
+WIDE = ("\ufdfd" * 60, "W" * 60, "\u3164" * 60, "a" + "\u0301" * 60)
+
+
+@pytest.mark.parametrize("text", WIDE, ids=["wide", "letters", "fillers", "marks"])
+def test_names_do_not_widen_the_page(page: Page, shop: CheckoutShop, text: str) -> None:
+    def replace(route: Route) -> None:
+        found: dict[str, Any] = route.fetch().json()
+        order = found["order"]
+        order["token"] |= {"name": text, "symbol": text}
+        order["network"]["name"] = text
+        order |= {"merchant_name": text, "description": text, "amount_shown": f"1.5 {text}"}
+        route.fulfill(json=found)
+
+    page.route(re.compile("/v1/checkout/"), replace)
+    page.set_viewport_size({"width": 1200, "height": 800})
+    page.goto(shop.link(f"wide {WIDE.index(text)}"))
+    expect(page.get_by_role("timer")).to_be_visible()
+    page.get_by_role("button", name="Connect Pretend wallet").click()
+    expect(page.locator(".pay-button")).to_be_visible()
+    for width in (1200, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        main = page.locator("main").bounding_box()
+        assert main is not None
+        assert main["x"] + main["width"] <= width
+    if text == WIDE[2]:
+        expect(page.locator(".facts")).to_contain_text("without a name")
+    page.unroute_all(behavior="ignoreErrors")

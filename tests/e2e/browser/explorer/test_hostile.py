@@ -39,6 +39,11 @@ def hostile_token(text: str) -> str:
     return "0x" + (creation + runtime).hex()
 
 
+def wide_box(page: Page, selector: str) -> float:
+    """Return the width of the widest element."""
+    return float(page.locator(selector).evaluate_all("all => Math.max(...all.map((one) => one.offsetWidth))"))
+
+
 def check_nothing_injected(page: Page) -> None:
     """Check that no element and no script resulted from the texts, and that the page shows a bounded amount of text."""
     assert page.locator(f"#{MARK}").count() == 0
@@ -63,6 +68,26 @@ def test_token_name_is_text(explorer: Explorer, chain: ExplorerChain, text: str)
         check_nothing_injected(page)
         page.get_by_role("tab", name="Tokens", exact=True).click()
         expect(page.get_by_role("table", name="ERC-20 tokens")).to_be_visible()
+        check_nothing_injected(page)
+
+
+@pytest.mark.parametrize("text", ["\ufdfd" * 40, "\u3164" * 40, "a" + "\u0301" * 90], ids=["wide", "fillers", "marks"])
+def test_token_without_valid_decimals_has_units_and_a_short_name(
+    explorer: Explorer, chain: ExplorerChain, text: str
+) -> None:
+    token = chain.deploy_code(hostile_token(text))
+    holder = "0x" + keccak(text=f"units {text}")[12:].hex()
+    digest = chain.included(to=token, data=call_data("transfer(address,uint256)", holder, 5_000_000), gas=200_000)
+    with explorer.opened(f"/address/{holder}") as page:
+        row = page.get_by_role("table", name="Token transfers").locator("tbody tr")
+        # The contract answers decimals() with a text.
+        expect(row).to_contain_text("5\u202f000\u202f000 units")
+        if text[0] == "\u3164":
+            expect(row.locator(".token strong")).to_have_count(0)
+        else:
+            assert wide_box(page, ".token strong") <= 256
+        page.goto(explorer.address(f"/tx/{digest}"))
+        expect(page.locator(".token-transfers")).to_contain_text("5\u202f000\u202f000 units")
         check_nothing_injected(page)
 
 

@@ -53,7 +53,7 @@ function AmountField({ label, text, onChange, order, maximum, decimals }) {
 
 /** An amount of the order's token, for people. @param {Order} order @param {bigint} amount */
 function shownAmount(order, amount) {
-  return `${formatTokens(amount, decimalsOf(order.destination) ?? 0)} ${visibleName(order.symbol ?? '')}`;
+  return `${formatTokens(amount, decimalsOf(order.destination))} ${visibleName(order.symbol ?? '')}`;
 }
 
 /**

@@ -32,7 +32,7 @@ const formatDay = (seconds) => new Date(seconds * 1000).toISOString().slice(5, 1
  */
 function Charts({ statistics, token, days }) {
   const rows = statistics.items.filter((each) => each.token === token);
-  const decimals = currentSession().destinations.find((each) => each.symbol === rows[0]?.symbol)?.decimals ?? 0;
+  const decimals = currentSession().destinations.find((each) => each.symbol === rows[0]?.symbol)?.decimals ?? null;
   const { times, volume, orders, success } = useMemo(() => {
     const byDay = new Map(rows.map((each) => [each.day, each]));
     const last = Math.floor((statistics.created_before - 1) / DAY) * DAY;
@@ -40,18 +40,18 @@ function Charts({ statistics, token, days }) {
     const each = found.map((day) => byDay.get(day));
     return {
       times: found,
-      volume: each.map((day) => (day === undefined ? 0 : Number(day.volume.amount) / 10 ** decimals)),
+      volume: each.map((day) => (day === undefined ? 0 : Number(day.volume.amount) / 10 ** (decimals ?? 0))),
       orders: each.map((day) => day?.orders ?? 0),
       success: each.map((day) => (day === undefined || day.captured + day.failed === 0 ? null : (100 * day.captured) / (day.captured + day.failed))),
     };
   }, [statistics, token, days]);
-  const symbol = visibleName(rows[0]?.symbol ?? token);
+  const symbol = visibleName(rows[0]?.symbol ?? '') || visibleName(token);
   /** @param {string} name @param {(number | null)[]} values @param {import('../../lib/components/chart.js').Series} series */
   const chart = (name, values, series) => html`<${Chart} title=${name} formatX=${formatDay} series=${series}
     data=${/** @type {import('../../lib/components/chart.js').AlignedData} */ ([times, values])} />`;
   return html`<${Sums} rows=${rows} decimals=${decimals} symbol=${symbol} />
     <div class="columns">
-    ${chart(`Captured volume, ${symbol}`, volume, { color: '--accent', style: 'bars', format: approximateTokens })}
+    ${chart(`Captured volume, ${decimals === null ? 'smallest units of ' : ''}${symbol}`, volume, { color: '--accent', style: 'bars', format: approximateTokens })}
     ${chart('Orders', orders, { color: '--accent', style: 'bars', format: (value) => String(value) })}
     ${chart('Captured of all orders that ended', success, { color: '--good', style: 'points', format: (value) => `${value.toFixed(0)} %` })}
   </div>`;
@@ -59,7 +59,7 @@ function Charts({ statistics, token, days }) {
 
 /**
  * Sums of one token: captured, refunded, and the difference.
- * @param {{rows: DayStatistics[], decimals: number, symbol: string}} props
+ * @param {{rows: DayStatistics[], decimals: number | null, symbol: string}} props
  */
 function Sums({ rows, decimals, symbol }) {
   const captured = rows.reduce((sum, { volume }) => sum + BigInt(volume.amount), 0n);

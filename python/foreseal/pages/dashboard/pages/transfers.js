@@ -39,20 +39,21 @@ function Resolve({ transfer, onDone }) {
 
 /** @param {{transfer: UnmatchedTransfer, onDone: () => void}} props */
 function RefundTransfer({ transfer, onDone }) {
-  const decimals = decimalsOf(transfer.destination) ?? 0;
+  const known = decimalsOf(transfer.destination);
+  const decimals = known ?? 0;
   const maximum = BigInt(transfer.amount);
   const [text, setText] = useState(() => amountText(maximum, decimals));
   const amount = parseAmount(text, decimals);
   const error = amount === null || amount > maximum ? 'must be an amount up to that of the transfer' : null;
   return html`<${ActionButton} label="Refund" title="Refund this transfer to its sender?" isDanger=${true}
     onDone=${() => {
-      showResult(`Refund of ${formatTokens(amount ?? 0n, decimals)} ${visibleName(transfer.symbol ?? '')} to ${shortHex(transfer.sender)} submitted.`);
+      showResult(`Refund of ${formatTokens(amount ?? 0n, known)} ${visibleName(transfer.symbol ?? '')} to ${shortHex(transfer.sender)} submitted.`);
       onDone();
     }}
     isReady=${error === null}
     send=${(/** @type {import('../api.js').Change} */ change) => change.send(`${pathOf(transfer)}/refund`, { amount: String(amount) })}>
     ${() => html`<p>The amount returns to <${Account} address=${transfer.sender} />. This cannot be undone.</p>
-      <${TextField} label="Amount to refund" value=${text} onChange=${setText} inputmode="decimal" error=${error} />`}
+      <${TextField} label=${known === null ? 'Amount to refund, in smallest units' : 'Amount to refund'} value=${text} onChange=${setText} inputmode="decimal" error=${error} />`}
   </${ActionButton}>`;
 }
 

@@ -128,13 +128,14 @@ export function TokenList({ address, at, transfers }) {
   const columns = [
     {
       label: 'Token',
-      cell: ({ details }) => html`<strong>${details.symbol ?? 'no symbol'}</strong> <span class="muted">${details.name}</span>`,
+      cell: ({ details }) => html`<span class="token"><strong>${details.symbol ?? 'no symbol'}</strong>${' '}
+        <span class="muted name">${details.name}</span></span>`,
     },
     { label: 'Contract', cell: (row) => html`<${AddressLink} address=${row.token} />` },
     {
       label: 'Balance',
       numeric: true,
-      cell: ({ balance, details }) => (balance === null ? '–' : formatTokens(balance, details.decimals ?? 0)),
+      cell: ({ balance, details }) => (balance === null ? '–' : formatTokens(balance, details.decimals)),
     },
   ];
   if (transfers.isLoading && tokens.length === 0) return html`<${Loading} label="Searching the logs" />`;
