@@ -15,45 +15,57 @@ function isNewer(one, other) {
 }
 
 /**
- * Merges pagers that return the newest logs first. A log that several pagers return appears once.
+ * Merges pagers that return the newest blocks first. A log that several pagers return appears once.
  * @implements {LogPager}
  */
 export class MergedPages {
+  isIdle = false;
   #sources;
-  #limit;
-  /** @type {string | null} */
-  #last = null;
+  /** Block of the last log, and the logs of it that were returned. */
+  #block = -1;
+  /** @type {Set<number>} */
+  #returned = new Set();
 
-  /** @param {readonly LogPager[]} pagers @param {number} limit logs of a page */
-  constructor(pagers, limit) {
+  /** @param {readonly LogPager[]} pagers */
+  constructor(pagers) {
     this.#sources = pagers.map((pager) => ({ pager, logs: /** @type {Log[]} */ ([]) }));
-    this.#limit = limit;
   }
 
   get done() {
     return this.#sources.every(({ pager, logs }) => pager.done && logs.length === 0);
   }
 
-  /** @param {AbortSignal} [signal] @returns {Promise<Log[]>} */
+  get reached() {
+    const each = this.#sources.map(({ pager }) => pager.reached);
+    return each.includes(null) ? null : Math.max(.../** @type {number[]} */ (each));
+  }
+
+  /**
+   * Reads each pager once whose logs are used up, and returns the logs whose order is certain.
+   * @param {AbortSignal} [signal] @returns {Promise<Log[]>}
+   */
   async next(signal) {
+    await Promise.all(this.#sources.map(async (source) => {
+      if (source.logs.length === 0 && !source.pager.done) source.logs = await source.pager.next(signal);
+    }));
     /** @type {Log[]} */
     const page = [];
-    while (page.length < this.#limit) {
-      await this.#fill(signal);
+    while (this.#sources.every(({ pager, logs }) => logs.length > 0 || pager.done)) {
       const log = this.#removeNewest();
       if (log === null) break;
-      const key = position(log).join();
-      if (key !== this.#last) page.push(log);
-      this.#last = key;
+      if (this.#isFirst(log)) page.push(log);
     }
     return page;
   }
 
-  /** Reads the next page of each pager whose logs are used up. @param {AbortSignal | undefined} signal */
-  async #fill(signal) {
-    await Promise.all(this.#sources.map(async (source) => {
-      while (source.logs.length === 0 && !source.pager.done) source.logs = await source.pager.next(signal);
-    }));
+  /** Returns true if no pager has returned the log before. @param {Log} log */
+  #isFirst(log) {
+    const [block = 0, index = 0] = position(log);
+    if (block !== this.#block) this.#returned.clear();
+    this.#block = block;
+    if (this.#returned.has(index)) return false;
+    this.#returned.add(index);
+    return true;
   }
 
   /** Removes and returns the newest log. */

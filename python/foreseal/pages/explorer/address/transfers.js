@@ -1,13 +1,14 @@
 // Token transfers of an account, from logs, and the tokens that they name.
 
-import { Empty, ErrorNotice, Loaded, Loading } from '../../lib/components/errors.js';
+import { Empty, Loaded, Loading } from '../../lib/components/errors.js';
+import { SearchProgress, usePagedSearch } from '../../lib/components/paged-search.js';
 import { useRequest } from '../../lib/components/request.js';
 import { Badge, Table } from '../../lib/components/table.js';
-import { html, useEffect, useMemo, useState } from '../../lib/components/ui.js';
+import { html } from '../../lib/components/ui.js';
 import { isSameAddress } from '../../lib/address.js';
 import { NewestFirst, openBlock } from '../../lib/log-pages.js';
 import { MergedPages } from '../../lib/merged-pages.js';
-import { isAbort } from '../../lib/rpc.js';
+import { PageReader } from '../../lib/page-reader.js';
 import { formatTokens, parseCount } from '../../lib/values.js';
 import { rpc } from '../context.js';
 import { AddressLink, BlockLink, TransactionLink, blockParameter } from '../links.js';
@@ -37,51 +38,19 @@ function rowsOf(log) {
   }));
 }
 
-/** @type {{isLoading: boolean, error: unknown, isDone: boolean}} */
-const LOADING = { isLoading: true, error: null, isDone: false };
-
 /** Reads transfers page by page. @param {string} address */
-export function useTransfers(address) {
-  const [rows, setRows] = useState(/** @type {Row[]} */ ([]));
-  const [state, setState] = useState(LOADING);
-  const [round, setRound] = useState(0);
-  const pager = useMemo(() => ({ current: /** @type {MergedPages | null} */ (null) }), [address]);
-  useEffect(() => setRows([]), [address]);
-  useEffect(() => {
-    const controller = new AbortController();
-    const load = async () => {
-      setState(LOADING);
-      try {
-        if (pager.current === null) {
-          const open = await openBlock(rpc, controller.signal);
-          const opening = transferFilters(address).map((filter) =>
-            NewestFirst.create(rpc, filter, { limit: PAGE, open }, controller.signal));
-          pager.current = new MergedPages(await Promise.all(opening), PAGE);
-        }
-        const logs = await pager.current.next(controller.signal);
-        const isDone = pager.current.done;
-        if (controller.signal.aborted) return;
-        setRows((before) => [...before, ...logs.flatMap(rowsOf)]);
-        setState({ isLoading: false, error: null, isDone });
-      } catch (error) {
-        if (controller.signal.aborted || isAbort(error)) return;
-        pager.current = null;
-        setRows([]);
-        setState({ isLoading: false, error, isDone: false });
-      }
-    };
-    void load();
-    return () => controller.abort();
-  }, [address, round]);
-  return { rows, ...state, loadMore: () => setRound((count) => count + 1) };
-}
+export const useTransfers = (address) => usePagedSearch(async (signal) => {
+  const open = await openBlock(rpc, signal);
+  const opening = transferFilters(address).map((filter) => NewestFirst.create(rpc, filter, { limit: PAGE, open }, signal));
+  return new PageReader(new MergedPages(await Promise.all(opening)), PAGE);
+}, rowsOf, address);
 
 /** @typedef {ReturnType<typeof useTransfers>} Transfers */
 
 /** @param {{address: string, transfers: Transfers}} props */
 export function TransferList({ address, transfers }) {
-  const { rows, isLoading, error, isDone, loadMore } = transfers;
-  const isIdle = !isLoading && !error;
+  const { rows, isLoading, isPaused, error } = transfers;
+  const hasEnded = !isLoading && !isPaused && !error;
   /** @param {Row} row */
   const otherParty = (row) => (isSameAddress(row.from, address) ? row.to : row.from);
   /** @type {Column<Row>[]} */
@@ -104,11 +73,9 @@ export function TransferList({ address, transfers }) {
     },
   ];
   return html`
-    ${(rows.length > 0 || isIdle) && html`<${Table} caption="Token transfers, the newest first" columns=${columns} rows=${rows}
+    ${(rows.length > 0 || hasEnded) && html`<${Table} caption="Token transfers, the newest first" columns=${columns} rows=${rows}
       rowKey=${(/** @type {Row} */ row) => row.key} empty="No token transfers." />`}
-    ${isLoading && html`<${Loading} label="Searching the logs" />`}
-    ${error && html`<${ErrorNotice} error=${error} onRetry=${loadMore} />`}
-    ${isIdle && !isDone && html`<p><button type="button" class="button" onClick=${loadMore}>Older transfers</button></p>`}
+    <${SearchProgress} search=${transfers} label="Searching the logs" more="Older transfers" />
   `;
 }
 

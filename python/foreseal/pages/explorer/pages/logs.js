@@ -1,11 +1,12 @@
 // Search of logs, with pages.
 
-import { Empty, ErrorNotice, Loading } from '../../lib/components/errors.js';
+import { Empty } from '../../lib/components/errors.js';
 import { SelectField, TextField } from '../../lib/components/field.js';
+import { SearchProgress, usePagedSearch } from '../../lib/components/paged-search.js';
 import { Badge, Panel } from '../../lib/components/table.js';
-import { html, useEffect, useId, useMemo, useState } from '../../lib/components/ui.js';
+import { html, useId, useMemo, useState } from '../../lib/components/ui.js';
 import { NewestFirst, OldestFirst } from '../../lib/log-pages.js';
-import { isAbort } from '../../lib/rpc.js';
+import { PageReader } from '../../lib/page-reader.js';
 import { formatInteger, parseCount, toQuantity } from '../../lib/values.js';
 import { router, rpc } from '../context.js';
 import { LogView } from '../decoded.js';
@@ -31,36 +32,10 @@ async function openPager({ address, topics, from, to, isNewestFirst }, signal) {
   return new OldestFirst(rpc, { ...filter, ...range }, PAGE);
 }
 
-/** @type {{isLoading: boolean, error: unknown, isDone: boolean, isEmptyPage: boolean}} */
-const LOADING = { isLoading: true, error: null, isDone: false, isEmptyPage: false };
-
 /** @param {LogSearch} search */
-function useLogs(search) {
-  const [logs, setLogs] = useState(/** @type {Log[]} */ ([]));
-  const [state, setState] = useState(LOADING);
-  const [round, setRound] = useState(0);
-  const holder = useMemo(() => ({ pager: /** @type {LogPager | null} */ (null) }), [search]);
-  useEffect(() => setLogs([]), [search]);
-  useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
-    const load = async () => {
-      setState(LOADING);
-      try {
-        holder.pager ??= await openPager(search, signal);
-        const page = await holder.pager.next(signal);
-        if (signal.aborted) return;
-        setLogs((before) => [...before, ...page]);
-        setState({ isLoading: false, error: null, isDone: holder.pager.done, isEmptyPage: page.length === 0 });
-      } catch (error) {
-        if (!signal.aborted && !isAbort(error)) setState({ ...LOADING, isLoading: false, error });
-      }
-    };
-    void load();
-    return () => controller.abort();
-  }, [search, round]);
-  return { logs, ...state, loadMore: () => setRound((count) => count + 1) };
-}
+const useLogs = (search) => usePagedSearch(
+  async (signal) => new PageReader(await openPager(search, signal), PAGE), (/** @type {Log} */ log) => [log], search,
+);
 
 /** @param {{log: Log}} props */
 function LogHead({ log }) {
@@ -74,17 +49,16 @@ function LogHead({ log }) {
 
 /** @param {{search: LogSearch}} props */
 function Results({ search }) {
-  const { logs, isLoading, error, isDone, isEmptyPage, loadMore } = useLogs(search);
+  const found = useLogs(search);
+  const { rows: logs, isLoading, isPaused, error } = found;
   const count = html`<span class="muted number" role="status">${formatInteger(logs.length)} loaded</span>`;
   return html`<${Panel} title="Results" aside=${count}>
     <div class="stack">
       ${logs.map((log, index) => html`<${LogView} key=${`${log['transactionHash']}-${log['logIndex']}-${index}`}
         log=${log} head=${html`<${LogHead} log=${log} />`} />`)}
-      ${logs.length === 0 && !isLoading && !error && html`<${Empty}>No logs match.</${Empty}>`}
-      ${isLoading && html`<${Loading} label="Searching" />`}
-      ${error && html`<${ErrorNotice} error=${error} onRetry=${loadMore} />`}
-      ${!isLoading && !error && !isDone && html`<p><button type="button" class="button" onClick=${loadMore}>
-        ${search.isNewestFirst ? 'Older logs' : isEmptyPage ? 'Check for new logs' : 'Next page'}</button></p>`}
+      ${logs.length === 0 && !isLoading && !isPaused && !error && html`<${Empty}>No logs match.</${Empty}>`}
+      <${SearchProgress} search=${found} label="Searching"
+        more=${search.isNewestFirst ? 'Older logs' : found.isIdle ? 'Check for new logs' : 'Next page'} />
     </div>
   </${Panel}>`;
 }
