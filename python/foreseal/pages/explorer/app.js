@@ -34,6 +34,7 @@ const STATES = {
   failed: { tone: 'bad', text: 'No live updates' },
   stopped: { tone: 'neutral', text: 'Paused' },
   polling: { tone: 'good', text: 'Live, each second' },
+  reading: { tone: 'warn', text: 'Live, newest block only' },
 };
 
 /** State of the connection, with the newest step. */

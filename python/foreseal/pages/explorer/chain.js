@@ -38,7 +38,7 @@ export class ChainModel {
   }
 
   /**
-   * Adds the block under construction: the block at consecutive steps, without transactions except at the last.
+   * Adds the block under construction: the block at consecutive steps, with hashes except at the last.
    * @param {Header[]} steps
    * @param {number} [firstIndex] index of the first of them
    * @param {ReadonlyMap<string, Header>} [receipts] receipts of the last step's transactions by hash, as far as known
@@ -47,7 +47,8 @@ export class ChainModel {
     const last = steps[steps.length - 1];
     if (last === undefined) return;
     const number = parseCount(last['number']);
-    const full = /** @type {Header[]} */ (last['transactions']);
+    // The transactions of a large block are hashes.
+    const full = /** @type {Header[]} */ (last['transactions'].filter((/** @type {unknown} */ one) => typeof one !== 'string'));
     let [counted, gas] = [0, 0];
     const entries = steps.map((block, index) => {
       const count = block['transactions'].length;
@@ -65,6 +66,7 @@ export class ChainModel {
       [counted, gas] = [count, gasUsed];
       return entry;
     });
+    this.#closeOthers(number);
     this.#blocks.set(number, { number, header: last, transactionCount: counted, steps: entries, isSealed: false });
     this.#trim();
   }
@@ -78,9 +80,7 @@ export class ChainModel {
   /** @param {StepMessage} message */
   #append(message) {
     const number = parseCount(message.number);
-    const before = this.#blocks.get(number - 1);
-    if (before && !before.isSealed) before.isSealed = true;
-    for (const later of this.#blocks.keys()) if (later > number) this.#blocks.delete(later);
+    this.#closeOthers(number);
     const existing = this.#blocks.get(number);
     const block = existing ?? { number, header: message.header, transactionCount: 0, steps: [], isSealed: false };
     const live = block.steps.filter((step) => !step.isWithdrawn);
@@ -102,6 +102,14 @@ export class ChainModel {
     block.transactionCount = live.reduce((sum, step) => sum + step.transactionCount, message.transactions.length);
     this.#blocks.set(number, block);
     this.#trim();
+  }
+
+  /** Seals the blocks before the one under construction, and removes those after it. @param {number} number */
+  #closeOthers(number) {
+    for (const [other, block] of this.#blocks) {
+      if (other > number) this.#blocks.delete(other);
+      else if (other < number) block.isSealed = true;
+    }
   }
 
   /** @param {StepMessage} message */

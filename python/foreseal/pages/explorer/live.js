@@ -4,6 +4,8 @@ import { FeedPoller } from '../lib/feed-poller.js';
 import { FeedStream, PoolStream, webSocketUrl } from '../lib/stream.js';
 import { parseCount, toQuantity } from '../lib/values.js';
 import { ChainModel } from './chain.js';
+import { FeedHealth } from './feed-health.js';
+import { readNewestBlock } from './newest-block.js';
 
 /** @typedef {import('../lib/rpc.js').RpcClient} RpcClient */
 /** @typedef {import('../lib/stream.js').StreamState} StreamState */
@@ -12,22 +14,26 @@ import { ChainModel } from './chain.js';
 /** Time in milliseconds from the arrival of a transaction in the pool until its step. @typedef {{at: number, ms: number}} Delay */
 
 const HISTORY = 40;
-const MAX_STEPS = 64;
-/** Transactions that were in the block before the page was opened, whose receipts are read. */
-const MAX_RECEIPTS = 20;
 const MAX_DELAYS = 240;
 const MAX_WAITING = 5000;
 const HIDDEN_MS = 30_000;
 const RELOAD_MS = 2000;
 const MAX_RELOAD_MS = 30_000;
-/** Failed connections after which the page reads the steps over HTTP instead. */
-const MAX_FAILURES = 3;
+/** Milliseconds between reads of the newest block while the feed is paused, and between checks of the feed. */
+const READ_MS = 2000;
+const CHECK_MS = 5000;
 const STREAM_RETRY_MS = 60_000;
 
-/** Reads the chain once, then follows it. Pauses while the page is hidden. */
+/**
+ * Reads the chain once, then follows it. Pauses while the page is hidden.
+ *
+ *     load -> feed -> (WebSockets fail) -> poller -> feed
+ *               |                            |
+ *               +-- the cursor brings no step +--> load at intervals -> feed from the newest step
+ */
 export class Live {
   model = new ChainModel();
-  /** @type {StreamState | 'polling'} */
+  /** `reading` if only the newest block is read, because the feed brought no step. @type {StreamState | 'polling' | 'reading'} */
   state = 'connecting';
   /** @type {Error | null} */
   error = null;
@@ -54,8 +60,14 @@ export class Live {
   #listeners = new Set();
   #isStarted = false;
   #isPaused = false;
-  #failures = 0;
+  #health = new FeedHealth();
+  /** Time before which the feed is not tried, after a cursor that brought no step. */
+  #followAt = 0;
   #loadFailures = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #loadTimer;
+  /** Number of the current load or feed; those before it are stopped. */
+  #generation = 0;
   #streamRetryAt = 0;
   /** True if the stream worked since the steps were last read over HTTP. */
   #hasStreamed = false;
@@ -77,6 +89,7 @@ export class Live {
     if (!this.#isStarted) {
       this.#isStarted = true;
       document.addEventListener('visibilitychange', () => this.#onVisibility());
+      setInterval(() => this.#checkFeed(), CHECK_MS);
       void this.#load();
     }
     return () => this.#listeners.delete(listener);
@@ -111,43 +124,40 @@ export class Live {
   }
 
   async #load() {
+    const generation = this.#generation;
     try {
       const [chainId, page] = await Promise.all([
         this.#rpc.call('eth_chainId'),
         this.#rpc.call('foreseal_getFlashblocks', [null, '0x1']),
       ]);
+      const newest = await readNewestBlock(this.#rpc, page.cursor);
+      if (generation !== this.#generation) return;
       this.chainId = parseCount(chainId);
-      await this.#readPending(page.cursor);
+      if (newest) this.model.addPending(newest.steps, newest.first, newest.receipts);
       this.error = null;
       this.#loadFailures = 0;
-      this.#follow(page.cursor);
+      if (Date.now() >= this.#followAt) this.#follow(page.cursor);
+      else this.#readAgain();
     } catch (error) {
+      if (generation !== this.#generation) return;
       this.error = error instanceof Error ? error : new Error(String(error));
       this.state = 'waiting';
       this.#loadFailures += 1;
-      setTimeout(() => this.#load(), Math.min(MAX_RELOAD_MS, RELOAD_MS * 2 ** (this.#loadFailures - 1)));
+      this.#loadAfter(Math.min(MAX_RELOAD_MS, RELOAD_MS * 2 ** (this.#loadFailures - 1)));
     }
     this.#notify();
   }
 
-  /** Reads the steps of the block under construction up to the cursor. @param {Cursor} cursor */
-  async #readPending({ block, index }) {
-    const last = parseCount(index);
-    const first = Math.max(0, last - MAX_STEPS + 1);
-    const indices = Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
-    const found = await Promise.all(indices.map((step) =>
-      this.#rpc.call('eth_getBlockByNumber', [{ blockNumber: block, flashblockIndex: toQuantity(step) }, step === last])));
-    const steps = found.filter((step) => step !== null);
-    // A block without steps is imported: it has the cursor, but it is sealed.
-    if (steps.length !== indices.length) return;
-    const hashes = steps[steps.length - 1].transactions.slice(-MAX_RECEIPTS).map((/** @type {{hash: string}} */ { hash }) => hash);
-    this.model.addPending(steps, first, await this.#readReceipts(hashes));
+  #readAgain() {
+    this.state = 'reading';
+    this.heardAt = Date.now();
+    this.#loadAfter(READ_MS);
   }
 
-  /** Reads receipts by hash. The feed has those of later transactions. @param {string[]} hashes */
-  async #readReceipts(hashes) {
-    const found = await Promise.all(hashes.map((hash) => this.#rpc.call('eth_getTransactionReceipt', [hash])));
-    return new Map(found.filter((receipt) => receipt !== null).map((receipt) => [receipt.transactionHash, receipt]));
+  /** @param {number} ms */
+  #loadAfter(ms) {
+    clearTimeout(this.#loadTimer);
+    this.#loadTimer = setTimeout(() => this.#load(), ms);
   }
 
   /** @param {Cursor} cursor */
@@ -155,34 +165,50 @@ export class Live {
     this.#feed = new FeedStream(this.#url, {
       cursor,
       onStep: (step) => this.#step(step),
-      onHeartbeat: () => this.#heard(),
+      onHeartbeat: () => this.#progress(),
       onGap: () => this.#restart(),
       onState: (state, error) => this.#onState(state, error),
     });
-    this.#failures = 0;
+    this.#health.reset();
     this.#feed.start();
   }
 
   /** @param {StreamState} state @param {Error | null} error */
   #onState(state, error) {
+    const feed = this.#feed;
+    if (feed === null) return;
     this.state = state;
     this.error = error;
-    if (state === 'waiting') this.#failures += 1;
-    if (state === 'live') {
-      this.#failures = 0;
-      this.#hasStreamed = true;
-    }
-    const cursor = this.#feed?.cursor ?? null;
-    if (this.#failures >= MAX_FAILURES && cursor !== null) this.#poll(cursor);
+    if (state === 'live') this.#health.accepted();
+    const next = state === 'waiting' ? this.#health.lost() : 'retry';
+    if (next === 'drop') this.#drop();
+    else if (next === 'poll' && feed.cursor !== null) this.#poll(feed.cursor);
     this.#notify();
+  }
+
+  /** Drops the cursor of a feed that is connected but brings no step. The cursor of an idle chain is the newest step. */
+  async #checkFeed() {
+    const feed = this.#feed;
+    if (feed === null || this.state !== 'live' || !this.#health.isStalled) return;
+    const page = await this.#rpc.call('foreseal_getFlashblocks', [null, '0x1']).catch(() => null);
+    if (feed !== this.#feed || page === null) return;
+    if (page.cursor.hash === feed.cursor?.hash) this.#progress();
+    else if (this.#health.isStalled) this.#drop();
+  }
+
+  /** Reads the newest block instead of the steps after the cursor, and returns to the feed later. */
+  #drop() {
+    this.#stop();
+    this.#waiting.clear();
+    this.#followAt = this.#health.drop();
+    this.state = 'reading';
+    void this.#load();
   }
 
   /** Replaces the stream by reads over HTTP. @param {Cursor} cursor */
   #poll(cursor) {
-    const feed = this.#feed;
-    this.#feed = null;
-    this.#failures = 0;
-    feed?.stop();
+    this.#stop();
+    this.#health.reset();
     this.state = 'polling';
     const poller = new FeedPoller(this.#rpc, {
       cursor,
@@ -205,6 +231,11 @@ export class Live {
     const isBack = this.error !== null && error === null;
     this.error = error;
     this.#heard();
+    if (error === null) this.#health.progress();
+    else if (this.#health.pageFailed(error)) {
+      this.#drop();
+      return;
+    }
     if (error !== null || !(isBack || Date.now() > this.#streamRetryAt)) return;
     poller.stop();
     this.#poller = null;
@@ -212,8 +243,12 @@ export class Live {
   }
 
   #stop() {
-    this.#feed?.stop();
+    this.#generation += 1;
+    clearTimeout(this.#loadTimer);
+    const feed = this.#feed;
+    // A feed that is stopped reports its state.
     this.#feed = null;
+    feed?.stop();
     this.#poller?.stop();
     this.#poller = null;
   }
@@ -232,6 +267,12 @@ export class Live {
   #step(step) {
     this.model.apply(step);
     this.#measure(step);
+    this.#progress();
+  }
+
+  #progress() {
+    this.#health.progress();
+    this.#hasStreamed = this.#feed !== null;
     this.#heard();
   }
 
@@ -271,6 +312,7 @@ export class Live {
       this.#hiddenTimer = setTimeout(() => {
         this.#isPaused = true;
         this.#stop();
+        this.state = 'stopped';
         this.#pool?.stop();
       }, HIDDEN_MS);
     } else if (this.#isPaused) {

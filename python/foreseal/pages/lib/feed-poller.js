@@ -11,6 +11,8 @@ const CURSOR_GONE = -32001;
 const INTERVAL = 1000;
 const MAX_INTERVAL = 15_000;
 const PAGE = '0x40';
+/** Steps of a page after a page that failed: one step may be as large as a page. */
+const ONE = '0x1';
 
 /** Reads the steps after a cursor once a second, in the same form as the stream. */
 export class FeedPoller {
@@ -53,7 +55,7 @@ export class FeedPoller {
   async poll() {
     let isComplete = true;
     try {
-      const page = await this.#rpc.call('foreseal_getFlashblocks', [this.#cursor, PAGE], { alone: true });
+      const page = await this.#rpc.call('foreseal_getFlashblocks', [this.#cursor, this.#failures === 0 ? PAGE : ONE], { alone: true });
       if (this.#isStopped) return;
       page.flashblocks.forEach(this.#options.onStep);
       this.#cursor = page.cursor;

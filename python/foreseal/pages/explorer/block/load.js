@@ -2,6 +2,7 @@
 
 import { RpcError } from '../../lib/rpc.js';
 import { isHash, parseCount, toQuantity } from '../../lib/values.js';
+import { readReceipts } from '../receipts.js';
 import { firstTransfer } from '../transfer-topics.js';
 
 /** @typedef {import('../../lib/rpc.js').RpcClient} RpcClient */
@@ -122,21 +123,21 @@ async function readStep(rpc, number, index, signal) {
 }
 
 /**
- * Returns transactions and, if the node has them, receipts.
+ * Returns transactions and, if the node has them and they are not large, receipts.
  * @param {RpcClient} rpc
  * @param {readonly string[]} hashes
+ * @param {number} blockGas gas that all transactions of the block have used
  * @param {AbortSignal} signal
  * @returns {Promise<{transaction: Record<string, any>, receipt: Record<string, any> | null, transfer: FirstTransfer | null}[]>}
  */
-export async function loadTransactions(rpc, hashes, signal) {
-  const rows = await Promise.all(hashes.map(async (hash) => {
-    const [transaction, receipt] = await Promise.all([
-      rpc.call('eth_getTransactionByHash', [hash], { signal }),
-      rpc.call('eth_getTransactionReceipt', [hash], { signal }),
-    ]);
-    return { transaction, receipt, transfer: receipt && firstTransfer(receipt.logs) };
-  }));
-  return rows.filter((row) => row.transaction !== null);
+export async function loadTransactions(rpc, hashes, blockGas, signal) {
+  const found = await Promise.all(hashes.map((hash) => rpc.call('eth_getTransactionByHash', [hash], { signal })));
+  const transactions = found.filter((transaction) => transaction !== null);
+  const receipts = await readReceipts(rpc, transactions, blockGas, signal);
+  return transactions.map((transaction) => {
+    const receipt = receipts.get(transaction.hash) ?? null;
+    return { transaction, receipt, transfer: receipt && firstTransfer(receipt['logs']) };
+  });
 }
 
 /**

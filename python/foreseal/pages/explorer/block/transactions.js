@@ -31,16 +31,16 @@ export function stepOf(counts, position) {
 }
 
 /**
- * @param {{number: number, hashes: readonly string[], counts: readonly number[], selected: number | null}} props
+ * @param {{number: number, gas: number, hashes: readonly string[], counts: readonly number[], selected: number | null}} props
  */
-export function BlockTransactions({ number, hashes, counts, selected }) {
+export function BlockTransactions({ number, gas, hashes, counts, selected }) {
   const [page, setPage] = useState(0);
   const before = selected === null || selected === 0 ? 0 : /** @type {number} */ (counts[selected - 1]);
   const firstPage = Math.floor(Math.min(before, Math.max(0, hashes.length - 1)) / PAGE);
   useEffect(() => setPage(selected === null ? 0 : firstPage), [number, selected]);
   const first = page * PAGE;
   const shown = hashes.slice(first, first + PAGE);
-  const request = useRequest((signal) => loadTransactions(rpc, shown, signal), [shown.join()]);
+  const request = useRequest((signal) => loadTransactions(rpc, shown, gas, signal), [shown.join()]);
   /** @type {Column<Row>[]} */
   const columns = [
     { label: 'Position', numeric: true, cell: (row) => parseCount(row.transaction['transactionIndex']) },

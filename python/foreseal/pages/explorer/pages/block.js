@@ -135,7 +135,7 @@ function BlockView({ data, wanted }) {
       <${Header} block=${shown} before=${before} />
     </${Panel}>
     <${Panel} title=${isLast ? 'Transactions' : `Transactions up to step ${selected}`}>
-      <${BlockTransactions} number=${number} hashes=${hashes} counts=${counts} selected=${selected} />
+      <${BlockTransactions} number=${number} gas=${parseCount(shown['gasUsed'])} hashes=${hashes} counts=${counts} selected=${selected} />
     </${Panel}>
     <div class="columns">
       <${Panel} title=${selected === null ? 'State after this block' : `State at step ${selected}`}>

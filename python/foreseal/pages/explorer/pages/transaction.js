@@ -5,15 +5,18 @@ import { Disclosure } from '../../lib/components/disclosure.js';
 import { Empty, ErrorNotice, Loaded } from '../../lib/components/errors.js';
 import { Hash } from '../../lib/components/hash.js';
 import { useRepeat, useRequest } from '../../lib/components/request.js';
-import { Facts, Panel, useBounded } from '../../lib/components/table.js';
+import { Facts, Panel } from '../../lib/components/table.js';
 import { Tabs } from '../../lib/components/tabs.js';
 import { Timestamp } from '../../lib/components/time.js';
 import { html, useMemo, useRef } from '../../lib/components/ui.js';
+import { visibleText } from '../../lib/text.js';
 import { isHash, parseCount, shortHex } from '../../lib/values.js';
 import { router, rpc } from '../context.js';
-import { CallInput, LogView } from '../decoded.js';
+import { CallInput } from '../decoded.js';
 import { AddressLink, BlockLink, StepLink } from '../links.js';
 import { LifeCycle, stageOf } from '../transaction/life-cycle.js';
+import { isComplete, loadTransaction } from '../transaction/load.js';
+import { TransactionLogs } from '../transaction/logs.js';
 import { PreconfirmationView } from '../transaction/preconfirmation.js';
 import { Recipient, ResultBadge, isSuccessful } from '../summaries.js';
 import { findTransfers } from '../tokens.js';
@@ -21,12 +24,8 @@ import { TokenTransfers } from '../transaction/token-transfers.js';
 import { TraceTree, TransactionStateChanges } from '../transaction/trace.js';
 
 /** @typedef {import('../../lib/router.js').Location} Location */
-/** @typedef {import('../transaction/life-cycle.js').TransactionStatus} TransactionStatus */
 /** @typedef {Record<string, any>} Json */
-/**
- * @typedef {{status: TransactionStatus, transaction: Json | null, receipt: Json | null, node: any,
- *   timestamp: number | null}} Data
- */
+/** @typedef {import('../transaction/load.js').Data} Data */
 
 /** @param {Location} location */
 export const title = ({ params: { hash = '' } }) => `Transaction ${shortHex(hash)}`;
@@ -34,38 +33,7 @@ export const title = ({ params: { hash = '' } }) => `Transaction ${shortHex(hash
 /** Milliseconds between reads, before and after the seal. */
 const RELOAD_MS = 400;
 const SLOW_RELOAD_MS = 4000;
-/** Logs that are shown at once. */
-const MAX_LOGS = 50;
 const TYPES = ['legacy', 'EIP-2930', 'EIP-1559', 'EIP-4844', 'EIP-7702'];
-
-/** @param {TransactionStatus} one @param {TransactionStatus} other */
-const isSameStatus = (one, other) =>
-  one.status === other.status && one.blockNumber === other.blockNumber && one.flashblockIndex === other.flashblockIndex;
-
-/**
- * Reads the transaction. While its status is the same, the rest of the previous data stays.
- * @param {string} hash
- * @param {Data | null} previous
- * @param {AbortSignal} signal
- * @returns {Promise<Data>}
- */
-async function loadTransaction(hash, previous, signal) {
-  if (!isHash(hash)) throw new Error(`${hash.slice(0, 80)} is not the hash of a transaction: write 0x and 64 hex digits.`);
-  const options = { signal };
-  const reads = [rpc.call('foreseal_transactionStatus', [hash], options), rpc.call('foreseal_status', [], options)];
-  if (previous !== null) {
-    const [status, node] = await Promise.all(reads);
-    const isComplete = previous.receipt !== null || status.blockNumber === undefined;
-    if (isComplete && isSameStatus(status, previous.status)) return { ...previous, status, node };
-  }
-  const [status, node, transaction, receipt] = await Promise.all([
-    ...reads,
-    rpc.call('eth_getTransactionByHash', [hash], options),
-    rpc.call('eth_getTransactionReceipt', [hash], options),
-  ]);
-  const timestamp = transaction?.blockTimestamp ? 1000 * parseCount(transaction.blockTimestamp) : null;
-  return { status, transaction, receipt, node, timestamp };
-}
 
 /**
  * Returns what a transaction paid: gas used, its limit, the price of gas, and the fee.
@@ -109,7 +77,8 @@ function Overview({ data }) {
   const index = status.flashblockIndex === undefined ? null : parseCount(status.flashblockIndex);
   const created = receipt?.['contractAddress'];
   return html`<${Facts} rows=${[
-    ['Result', receipt && html`<${ResultBadge} isSuccess=${isSuccessful(receipt)} />`],
+    ['Result', receipt ? html`<${ResultBadge} isSuccess=${isSuccessful(receipt)} />`
+      : data.receiptError && html`<span class="muted">The receipt is too large: ${visibleText(data.receiptError.message, 200)}</span>`],
     ['Block', number !== null && html`<${BlockLink} number=${number} />
       ${index !== null && html`, <${StepLink} number=${number} index=${index} />`}
       ${', position '}${parseCount(transaction['transactionIndex'] ?? '0x0')}`],
@@ -126,34 +95,18 @@ function Overview({ data }) {
   <${CallInput} to=${transaction['to'] ?? null} input=${transaction['input']} />`;
 }
 
-/** @param {{receipt: Json | null}} props */
-function Logs({ receipt }) {
-  if (receipt === null) return html`<${Empty}>The transaction has no receipt yet.</${Empty}>`;
-  if (receipt['logs'].length === 0) return html`<${Empty}>The transaction emitted no logs.</${Empty}>`;
-  return html`<${LogList} logs=${receipt['logs']} />`;
-}
-
-/** @param {{logs: any[]}} props */
-function LogList({ logs }) {
-  const { shown, more } = useBounded(logs, MAX_LOGS);
-  return html`<div class="stack">${shown.map((log) => {
-    const head = html`<span class="muted number">${parseCount(log.logIndex)}</span>`;
-    return html`<${LogView} key=${log.logIndex} log=${log} head=${head} />`;
-  })}${more}</div>`;
-}
-
 /** @param {{data: Data, hash: string, tab: string | null}} props */
 function TransactionTabs({ data, hash, tab }) {
   const { receipt } = data;
   // The hash of the block changes with each step, but what the transaction does there does not.
-  const block = /** @type {string | undefined} */ (receipt?.['blockNumber']);
+  const block = /** @type {string | undefined} */ (data.transaction?.['blockNumber'] ?? undefined);
   /** @param {(props: {hash: string, block: string}) => unknown} View */
   const inBlock = (View) => block === undefined
     ? html`<${Empty}>Available when a step contains the transaction.</${Empty}>`
     : html`<${View} hash=${hash} block=${block} />`;
   const tabs = [
     { id: 'overview', label: 'Overview', content: () => html`<${Overview} data=${data} />` },
-    { id: 'logs', label: receipt ? `Logs (${receipt['logs'].length})` : 'Logs', content: () => html`<${Logs} receipt=${receipt} />` },
+    { id: 'logs', label: receipt ? `Logs (${receipt['logs'].length})` : 'Logs', content: () => html`<${TransactionLogs} data=${data} />` },
     { id: 'trace', label: 'Trace', content: () => inBlock(TraceTree) },
     { id: 'state', label: 'State changes', content: () => inBlock(TransactionStateChanges) },
     { id: 'preconfirmation', label: 'Pre-confirmation', content: () => inBlock(PreconfirmationView) },
@@ -169,13 +122,14 @@ export default function TransactionPage({ location }) {
   const previous = useRef(/** @type {{hash: string, data: Data} | null} */ (null));
   const request = useRequest(async (signal) => {
     const before = previous.current?.hash === hash ? previous.current.data : null;
-    const data = await loadTransaction(hash, before, signal);
+    const data = await loadTransaction(rpc, hash, before, signal);
     previous.current = { hash, data };
     return data;
   }, [hash]);
   const stage = request.data ? stageOf(request.data.status, request.data.node) : null;
   const isSettled = stage === 'sealed' || stage === 'safe';
-  useRepeat(request, !isValid || stage === 'finalized' ? null : isSettled ? SLOW_RELOAD_MS : RELOAD_MS);
+  const isOpen = request.data !== null && !isComplete(request.data);
+  useRepeat(request, !isValid || (stage === 'finalized' && !isOpen) ? null : isSettled && !isOpen ? SLOW_RELOAD_MS : RELOAD_MS);
   if (!isValid) return html`<h1>Transaction</h1><${ErrorNotice} error=${request.error} />`;
   return html`
     <div class="page-head"><h1>Transaction</h1><p><${Hash} value=${hash} full=${true} /></p></div>
