@@ -10,8 +10,6 @@ from typing import Any
 from foreseal._core import keccak, rlp_decode, rlp_encode
 from foreseal.client import pagination
 from foreseal.client.blocks import Block
-from foreseal.client.cursor import Cursor
-from foreseal.client.flashblocks import FlashblockPage
 from foreseal.client.json_model import many, nullable, quantity, text
 from foreseal.client.pagination import LogPage
 from foreseal.client.requests import BlockId, Hex, Request, argument, block_hash, block_id, call_object, data
@@ -186,11 +184,6 @@ def _submitted_before(hash: str) -> Callable[[RpcError], Request[str | None] | N
     """Return a check whether a submission failed because an earlier attempt succeeded but its response was lost."""
     looking = Request("eth_getTransactionByHash", (hash,), lambda found: None if found is None else hash)
     return lambda error: looking if error.message in _HAD_BEFORE else None
-
-
-def get_flashblocks(cursor: Cursor | None = None, limit: int = 100) -> Request[FlashblockPage]:
-    """Return the steps after a cursor, reorged ones first; None: an empty page whose cursor is the newest step."""
-    return pagination.flashblocks_request(cursor, limit, FlashblockPage.read)
 
 
 def get_logs_page(

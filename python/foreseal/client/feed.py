@@ -5,10 +5,13 @@
         └── back off, connect <─────────────┘ connection lost, or no message for too long
 
 The only state is `cursor`, the step yielded last. The node resumes exactly there, so the client neither deduplicates
-nor merges: after a lost connection it requests everything after `cursor` again.
+nor merges: after a lost connection it requests everything after `cursor` again. A large step arrives in parts; an
+incomplete one is dropped with its connection. If the feed fails repeatedly at one cursor, it reads the next step alone,
+in pages of one part.
 """
 
 import contextlib
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,8 +20,9 @@ import orjson
 
 from foreseal.client.cursor import Cursor, checked_cursor
 from foreseal.client.errors import ConnectionLost, CursorGone, FeedBroken, InvalidResponse, TimedOut
+from foreseal.client.flashblock_parts import FlashblockAssembler
 from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
-from foreseal.client.pagination import flashblocks_request
+from foreseal.client.pagination import flashblock_parts_request, flashblocks_request, raw_page
 from foreseal.client.sans_io import Flow, perform
 from foreseal.client.session import ClientSession, is_transient
 from foreseal.client.subscription import FeedSubscription
@@ -26,9 +30,13 @@ from foreseal.errors import RpcError
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 _CURSOR_GONE = -32001
 # Maximum number of recent cursors; they identify the step before a block's first step when that step is removed.
 _MAX_CURSORS = 4096
+# Failures at one cursor after which the feed requests less.
+_MAX_FAILURES_AT_CURSOR = 2
 
 
 class Feed:
@@ -49,8 +57,14 @@ class Feed:
         self._dial = session.transport.dial if follow else None
         self._subscription: FeedSubscription | None = None
         self._arrived: deque[Any] = deque()
+        self._parts = FlashblockAssembler()
+        # Cursor of the page before, while it is inside a step.
+        self._part_cursor: dict[str, Any] | None = None
         self._cursors: dict[str, Cursor] = {}
         self._failures = 0
+        # The cursor of the last failure, and the failures since the feed was first there.
+        self._failed_at: Cursor | None = None
+        self._failures_at_cursor = 0
         self._lost_since: float | None = None
         self._reached = False
         self._at_end = False
@@ -71,7 +85,8 @@ class Feed:
                 elif self._at_end:
                     return None
                 else:
-                    yield from self._guarded(self._poll if self._dial is None else self._receive)
+                    polls = self._dial is None or self._requests_less()
+                    yield from self._guarded(self._poll if polls else self._receive)
         except _DeadlinePassed:
             raise _late() from None
 
@@ -80,11 +95,15 @@ class Feed:
         try:
             return (yield from step())
         except (ConnectionLost, TimedOut) as error:
+            # A connection that cannot be opened says nothing about the step at the cursor.
+            if self._dial is None or self._subscription is not None:
+                self._count_failure(error)
             self.abandon()
             yield from self._recover(error)
         except RpcError as error:
+            was_inside = self._part_cursor is not None
             self.abandon()
-            if not is_transient(error):
+            if not is_transient(error) and not (was_inside and error.code == _CURSOR_GONE):
                 if error.code == _CURSOR_GONE:
                     raise _cursor_gone(error) from error
                 raise
@@ -114,6 +133,7 @@ class Feed:
         subscription, self._subscription = self._subscription, None
         self._at_end = True
         self._arrived.clear()
+        self._clear_parts()
         if subscription is not None:
             with contextlib.suppress(ConnectionLost, TimedOut):
                 yield from perform(subscription.link.close)
@@ -122,6 +142,7 @@ class Feed:
         """Drop the connection without waiting."""
         subscription, self._subscription = self._subscription, None
         self._arrived.clear()
+        self._clear_parts()
         if subscription is not None:
             subscription.link.abandon()
 
@@ -136,11 +157,12 @@ class Feed:
             # The node dropped some steps. Read them, and all later steps, from the cursor.
             assert self.cursor is not None, "it began"
             self.lags += 1
+            self._clear_parts()
             yield from self._subscription.resubscribe(self.cursor)
         elif "heartbeat" in message:
             self._check_heartbeat(message["heartbeat"])
         else:
-            self._arrived.append(message)
+            self._add(message)
 
     def _connect(self) -> Flow[None]:
         cursor = yield from self._begin()
@@ -156,22 +178,47 @@ class Feed:
         options = self._session.options
         cursor = yield from self._begin()
         self._wait_for(options.timeout)
-        page = yield from self._session.once(flashblocks_request(cursor, options.page_size, _raw_page))
+        limit = 1 if self._requests_less() else options.page_size
+        if self._part_cursor is None:
+            request = flashblocks_request(cursor, limit, raw_page)
+        else:
+            request = flashblock_parts_request(self._part_cursor, limit, raw_page)
+        page = yield from self._session.once(request)
         if self._lost_since is not None or not self.connections:
             self._found()
         self._mark_received()
-        self._arrived.extend(page["flashblocks"])
+        for message in page["flashblocks"]:
+            self._add(message)
+        self._part_cursor = None if self._parts.is_empty else page.get("cursor")
         if page["flashblocks"] or not page.get("complete"):
+            return
+        self._failures_at_cursor = 0
+        if self._dial is not None:
             return
         if not self._follow:
             self._at_end = True
             return
         yield from perform(self._session.transport.sleep, self._wait_for(options.poll_interval))
 
+    def _add(self, message: Any) -> None:
+        """Add a step or a part of one."""
+        whole = self._parts.add(message)
+        if whole is not None:
+            self._arrived.append(whole)
+
+    def _clear_parts(self) -> None:
+        """Drop an incomplete step."""
+        self._parts.clear()
+        self._part_cursor = None
+
+    def _requests_less(self) -> bool:
+        """Return True if the feed failed repeatedly at its cursor: the same request would fail again."""
+        return self._failures_at_cursor >= _MAX_FAILURES_AT_CURSOR and self._failed_at == self.cursor
+
     def _begin(self) -> Flow[Cursor]:
         """Fix the start of the feed, so that it misses nothing from here on, even before it connects."""
         if self.cursor is None:
-            page = yield from self._session.once(flashblocks_request(None, 1, _raw_page))
+            page = yield from self._session.once(flashblocks_request(None, 1, raw_page))
             self.cursor = _read_cursor(page.get("cursor"))
         return self.cursor
 
@@ -196,6 +243,13 @@ class Feed:
         if options.reconnect_timeout is not None and now - self._lost_since >= options.reconnect_timeout:
             raise error
         yield from self._session.pause(self._failures)
+
+    def _count_failure(self, error: Exception) -> None:
+        self._failures_at_cursor = self._failures_at_cursor + 1 if self._failed_at == self.cursor else 1
+        self._failed_at = self.cursor
+        if self._failures_at_cursor == _MAX_FAILURES_AT_CURSOR and self.cursor is not None and self._reached:
+            log.warning("the feed fails repeatedly after %s: it requests one part at a time", _named(self.cursor))
+            log.debug("last failure of the feed: %s", error)
 
     def _wait_for(self, seconds: float) -> float:
         """Return the shorter of `seconds` and the time until the deadline. Raise `TimedOut` after it."""
@@ -268,13 +322,6 @@ def _read_cursor(value: Any) -> Cursor:
 
 def _late() -> TimedOut:
     return TimedOut("no message from the feed within the timeout")
-
-
-def _raw_page(value: Any) -> Any:
-    """Return a page whose steps are parsed one by one, when the feed yields them."""
-    if not isinstance(value, dict) or not isinstance(value.get("flashblocks"), list):
-        raise InvalidResponse("foreseal_getFlashblocks: the result is not a page")
-    return value
 
 
 def _cursor_gone(error: RpcError) -> CursorGone:

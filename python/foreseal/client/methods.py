@@ -105,9 +105,9 @@ class Methods:
     blob_base_fee = RequestMethod(calls.blob_base_fee)
     send_raw_transaction = RequestMethod(calls.send_raw_transaction)
     send_raw_transaction_sync = RequestMethod(calls.send_raw_transaction_sync)
-    get_flashblocks = RequestMethod(calls.get_flashblocks)
     get_logs_page = RequestMethod(calls.get_logs_page)
 
     batch = FlowMethod(ClientSession.batch)
+    get_flashblocks = FlowMethod(pagination.get_flashblocks)
     get_logs = FlowMethod(pagination.get_logs)
     wait_for_receipt = FlowMethod(receipt_waiter.wait_for_receipt)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from foreseal.client.cursor import Cursor, checked_cursor
+from foreseal.client.errors import InvalidResponse
+from foreseal.client.flashblock_parts import FlashblockAssembler
+from foreseal.client.flashblocks import FlashblockPage
 from foreseal.client.json_model import JsonModel
 from foreseal.client.requests import BlockId, Hex, Request, block_hash, block_id, data
 from foreseal.client.sans_io import Flow
@@ -27,6 +30,33 @@ def flashblocks_request(cursor: Cursor | None, limit: int, read: Callable[[Any],
     """Request the steps after the cursor; None: no steps, and the cursor of the newest one. Raise TypeError."""
     position = None if cursor is None else checked_cursor(cursor).to_json()
     return Request("foreseal_getFlashblocks", (position, hex(limit)), read)
+
+
+def flashblock_parts_request(cursor: Any, limit: int, read: Callable[[Any], T]) -> Request[T]:
+    """Request the rest of a step from the cursor of the page before, which is inside the step."""
+    return Request("foreseal_getFlashblocks", (cursor, hex(limit)), read)
+
+
+def raw_page(value: Any) -> dict[str, Any]:
+    """Return a page whose steps are not parsed. Raise InvalidResponse."""
+    if not isinstance(value, dict) or not isinstance(value.get("flashblocks"), list):
+        raise InvalidResponse("foreseal_getFlashblocks: the result is not a page")
+    return value
+
+
+def get_flashblocks(session: ClientSession, cursor: Cursor | None = None, limit: int = 100) -> Flow[FlashblockPage]:
+    """Return the steps after a cursor, reorged ones first; None: an empty page whose cursor is the newest step.
+
+    If the page ends inside a large step, the rest of the step is read in further pages.
+    """
+    page = yield from session.execute(flashblocks_request(cursor, limit, raw_page))
+    parts = FlashblockAssembler()
+    steps = []
+    while True:
+        steps += [step for step in map(parts.add, page["flashblocks"]) if step is not None]
+        if parts.is_empty:
+            return FlashblockPage.read(page | {"flashblocks": steps})
+        page = yield from session.execute(flashblock_parts_request(page.get("cursor"), 1, raw_page))
 
 
 def log_filter(

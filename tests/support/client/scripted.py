@@ -68,6 +68,10 @@ class ScriptedNode:
         self.oldest = 0
         """Index in the chain of the oldest valid cursor."""
         self.undone_kept = True
+        self.parts: dict[str, int] = {}
+        """Number of parts of a step, by hash, if it has several."""
+        self.unreadable: set[str] = set()
+        """Hashes of steps at which a connection breaks, and of which a page of several messages is lost."""
         self._numbers = itertools.count(1)
         self.add()
 
@@ -127,7 +131,7 @@ class ScriptedNode:
         for link in self.links:
             if not link.lagging:
                 for step in steps:
-                    link.push(step)
+                    link.push_step(step)
 
     # Responses.
 
@@ -167,13 +171,45 @@ class ScriptedNode:
     def _result(self, method: str, params: list[Any]) -> Any:
         assert method == "foreseal_getFlashblocks", method
         cursor, limit = params
-        coming = self.after(cursor)
+        rest = self._rest(cursor)
+        if rest is None:
+            coming = [part for step in self.after(cursor) for part in self.split(step)]
+        else:
+            coming = rest + [
+                part for step in self.after(Step(self.every[cursor["hash"]]).cursor) for part in self.split(step)
+            ]
         page = coming[: int(limit, 16)]
+        if len(page) > 1 and any(step["hash"] in self.unreadable for step in page):
+            raise ConnectionLost("the page is too large")
         place = cursor or self.chain[-1].cursor
         if page:
             last = page[-1]
-            place = self.every[last["parent"]].cursor if last["removed"] else last.cursor
+            whole = self.every[last["hash"]]
+            place = self.every[whole["parent"]].cursor if last["removed"] else whole.cursor
+            if not last.get("part", {"last": True})["last"]:
+                place = self.every[last["hash"]].cursor | {"part": int(last["part"]["index"], 16) + 1}
         return {"flashblocks": page, "cursor": place, "complete": len(page) == len(coming)}
+
+    def split(self, step: Step) -> list[Step]:
+        """Return the messages of a step. Removed steps are never split here."""
+        count = 1 if step["removed"] else self.parts.get(step["hash"], 1)
+        if count == 1:
+            return [step]
+        names = ("number", "index", "hash", "transactions", "receipts", "removed")
+        shared = {name: step[name] for name in names}
+        return [
+            Step(shared if number else step, part={"index": hex(number), "last": number == count - 1})
+            for number in range(count)
+        ]
+
+    def _rest(self, cursor: dict[str, Any] | None) -> list[Step] | None:
+        """Return the further parts of a step from a cursor inside it, or None for another cursor."""
+        if cursor is None or "part" not in cursor:
+            return None
+        step = self.every[cursor["hash"]]
+        if step not in self.chain:
+            raise KeyError("the step left the chain")
+        return self.split(step)[cursor["part"] :]
 
     def act(self) -> None:
         """Run the next action of the script. Raise `EndOfScript`."""
@@ -199,7 +235,16 @@ class ScriptedLink:
         self._queue.append(orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
         if "hash" in result:
             step = Step(result)
-            self._after = self._node.every[step["parent"]].cursor if step["removed"] else step.cursor
+            whole = self._node.every[step["hash"]]
+            self._after = self._node.every[whole["parent"]].cursor if step["removed"] else whole.cursor
+
+    def push_step(self, step: Step) -> None:
+        """Push a step that is not in parts yet, or a part of one."""
+        for part in [step] if "part" in step else self._node.split(step):
+            self.push(part)
+        if step["hash"] in self._node.unreadable:
+            self._queue.pop()
+            self.break_after(len(self._queue))
 
     def break_after(self, messages: int) -> None:
         self._left = min(messages, len(self._queue))
@@ -230,7 +275,7 @@ class ScriptedLink:
         self.lagging = False
         self._queue.append(orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "result": self._ident}))
         for step in page["result"]["flashblocks"]:
-            self.push(step)
+            self.push_step(Step(step))
 
     def receive(self, seconds: float) -> bytes:
         assert self.open

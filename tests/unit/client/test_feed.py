@@ -1,6 +1,7 @@
 """The feed against a scripted node: every step once and in order, despite failing connections and reorgs."""
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from foreseal.client import (
     TimedOut,
 )
 from foreseal.client.feed import Feed
+from foreseal.client.flashblock_parts import FlashblockAssembler
 from foreseal.client.sans_io import run
 from foreseal.client.session import ClientSession
 
@@ -506,3 +508,72 @@ def test_connecting_has_a_deadline() -> None:
     with pytest.raises(TimedOut):
         run(reader.feed.connect())
     assert node.time < 1
+
+
+@STREAMS
+def test_step_in_parts_is_one_event(streams: bool) -> None:
+    def large(node: ScriptedNode) -> None:
+        node.parts[f"0x{4:064x}"] = 5
+        node.add()
+
+    node = ScriptedNode([add, add, large, add, lambda node: node.undo(2), add, add])
+    reader = Reader(node, streams, page_size=2).read()
+    assert reader.chain == hashes(node.chain)
+    assert reader.received.count(f"0x{4:064x}") == reader.received.count(f"-0x{4:064x}") == 1
+    assert reader.feed.connections == 1
+
+
+@STREAMS
+def test_cut_connection_drops_the_parts_of_a_step(streams: bool) -> None:
+    def large(node: ScriptedNode) -> None:
+        node.parts[f"0x{3:064x}"] = 5
+        node.add()
+        node.cut(2)
+
+    node = ScriptedNode([add, large, add, add])
+    reader = Reader(node, streams).read()
+    assert reader.received == hashes(node.chain)[1:]
+
+
+@STREAMS
+def test_feed_that_fails_repeatedly_at_a_cursor_requests_one_part(
+    streams: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def large(node: ScriptedNode) -> None:
+        step = f"0x{3:064x}"
+        node.parts[step] = 3
+        node.unreadable.add(step)
+        node.add()
+
+    node = ScriptedNode([add, large, add, add])
+    reader = Reader(node, streams).read()
+    assert reader.received == hashes(node.chain)[1:]
+    assert "requests one part at a time" in caplog.text
+
+
+def test_parts_are_joined_and_a_missing_one_is_an_error() -> None:
+    step = {"number": "0x1", "index": "0x0", "hash": "0xaa"}
+    receipts = [
+        [{"transactionHash": "0x01", "status": "0x1", "logs": [1, 2]}],
+        [{"transactionHash": "0x01", "logs": [3]}],
+        [{"transactionHash": "0x01", "logs": [4]}, {"transactionHash": "0x02", "status": "0x1", "logs": []}],
+    ]
+    transactions: list[list[int]] = [[1], [], [2]]
+    parts = [
+        step | {"transactions": sent, "receipts": logs, "part": {"index": hex(number), "last": number == 2}}
+        for number, (sent, logs) in enumerate(zip(transactions, receipts, strict=True))
+    ]
+    assembler = FlashblockAssembler()
+    assert [assembler.add(deepcopy(part)) for part in parts[:2]] == [None, None]
+    assert assembler.add(deepcopy(parts[2])) == step | {
+        "transactions": [1, 2],
+        "receipts": [
+            {"transactionHash": "0x01", "status": "0x1", "logs": [1, 2, 3, 4]},
+            {"transactionHash": "0x02", "status": "0x1", "logs": []},
+        ],
+    }
+    assert assembler.is_empty
+    assert assembler.add(deepcopy(parts[0])) is None
+    for wrong in (parts[2], step, parts[1] | {"hash": "0xbb"}, parts[1] | {"receipts": None}, 5):
+        with pytest.raises(InvalidResponse):
+            assembler.add(wrong)
