@@ -12,6 +12,7 @@ __all__ = [
     "BatchedTransport",
     "Buckets",
     "Caller",
+    "DeferredMessages",
     "Entrance",
     "ListenerClock",
     "Load",
@@ -84,7 +85,7 @@ MAX_BATCHED_SIZE: int
 
 _Bytes: TypeAlias = bytes | bytearray
 _Outcome: TypeAlias = bytes | RpcError
-_Notice: TypeAlias = tuple[int, int, list[str] | None, tuple[int, int, str]]
+_Notice: TypeAlias = tuple[int, int, "list[str] | DeferredMessages | None", tuple[int, int, str]]
 _Log: TypeAlias = tuple[_Bytes, Sequence[_Bytes]]
 _Path: TypeAlias = str | PathLike[str]
 _Progress: TypeAlias = Callable[[int, int, int], object]
@@ -117,6 +118,12 @@ class Answered:
     def response(self) -> bytes: ...
     @property
     def slow(self) -> list[tuple[str, float, int]]: ...
+
+@final
+class DeferredMessages:
+    @property
+    def size(self) -> int: ...
+    def render(self, number: int) -> tuple[list[str], bool] | None: ...
 
 @final
 class Submitted:

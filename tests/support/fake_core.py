@@ -1,7 +1,7 @@
 """A double of `foreseal._core.Node` with a few methods, for tests of the Python layer alone."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -60,6 +60,20 @@ class FakeEntrance:
 
     def drain_failed_calls(self) -> list[tuple[str, int, int]]:
         return []
+
+
+class FakeDeferred:
+    """Messages of a large change in chunks."""
+
+    def __init__(self, messages: Sequence[str], chunk: int, size: int) -> None:
+        self.size = size
+        self.rendered: list[int] = []
+        """Numbers of the chunks in the order in which they were rendered."""
+        self._chunks = [list(messages[start : start + chunk]) for start in range(0, len(messages), chunk)]
+
+    def render(self, number: int) -> tuple[list[str], bool] | None:
+        self.rendered.append(number)
+        return self._chunks[number], number == len(self._chunks) - 1
 
 
 class FakeNode:
@@ -251,6 +265,16 @@ class FakeNode:
         self._sequence += 1
         os.eventfd_write(self._event, 1)
 
+    def publish_deferred(self, kind: str, *messages: str, chunk: int = 100, size: int = 0) -> FakeDeferred:
+        """Send messages that are rendered in chunks to the channel of a kind."""
+        deferred = FakeDeferred(messages, chunk, size)
+        for params, (channel, _) in self.channels.items():
+            if orjson.loads(params)[0] == kind:
+                self._notices.append((channel, self._sequence, deferred, self.steps[-1]))
+        self._sequence += 1
+        os.eventfd_write(self._event, 1)
+        return deferred
+
     def step(self, size: int = 0) -> StepPosition:
         """Make a step whose message is longer by `size`, notify the feed, and return its cursor."""
         count = len(self.steps)
@@ -262,7 +286,7 @@ class FakeNode:
         """Send a heartbeat to the feed: a tick without a step."""
         self.publish("foreseal_feed", orjson.dumps({"heartbeat": cursor_of(self.steps[-1])}).decode())
 
-    def _page(self, cursor: dict[str, str] | None, limit: str) -> bytes | RpcError:
+    def _page(self, cursor: dict[str, str] | None, limit: str, _bytes: str = "") -> bytes | RpcError:
         if cursor is None:
             return orjson.dumps({"flashblocks": [], "cursor": cursor_of(self.steps[-1]), "complete": True})
         place = int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"]

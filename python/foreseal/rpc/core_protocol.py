@@ -20,8 +20,26 @@ SubmissionOutcomes = list[tuple[bytes, CallOutcome]]
 StepPosition = tuple[int, int, str]
 """Number, index and hash of a step."""
 
-Notification = tuple[int, int, list[str] | None, StepPosition]
-"""Channel, sequence, the JSON of each `result` (None: notices were lost), place of the newest step after it."""
+
+class DeferredSource(Protocol):
+    """Messages of a large change, rendered in chunks on request."""
+
+    @property
+    def size(self) -> int:
+        """Upper bound of the size of the change as JSON, in bytes."""
+
+    def render(self, number: int) -> tuple[list[str], bool] | None:
+        """Render chunk `number`, on any thread: the JSON of each `result`, and True if it is the last chunk.
+
+        None if the chunk before it was not rendered yet, or there is none.
+        """
+
+
+Notification = tuple[int, int, list[str] | DeferredSource | None, StepPosition]
+"""Channel, sequence, the JSON of each `result`, place of the newest step after it.
+
+Results that are large together are a `DeferredSource` instead. None: notices were lost.
+"""
 
 
 class CallReader(Protocol):

@@ -18,8 +18,9 @@ from foreseal.rpc.rate_limiter import RateLimiter
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.rejected_call import RejectedCall, as_rejected_call
 from foreseal.rpc.response_envelope import NULL, failure, over_limit, success
-from foreseal.rpc.session import ConnectionSession, RequestExchange, SessionConnection
+from foreseal.rpc.session import ConnectionSession, RequestExchange
 from foreseal.rpc.submissions import METHOD, SubmittedBody
+from foreseal.rpc.subscription import Subscriber
 from foreseal.rpc.time_slices import TimeSlices
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Dispatcher:
         self._respond_to_frames = entrance.respond_to_frames
         self._parse = entrance.parse
 
-    def session(self, link: SessionConnection, limiter: RateLimiter | None = None) -> ConnectionSession:
+    def session(self, link: Subscriber, limiter: RateLimiter | None = None) -> ConnectionSession:
         """Return the session of a new connection of the caller with this rate limiter."""
 
         def call(method: str, params: bytes) -> CallOutcome | asyncio.Future[CallOutcome]:

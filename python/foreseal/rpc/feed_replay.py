@@ -22,8 +22,8 @@ from foreseal.rpc.subscription_hub import SubscriptionHub
 PAGES = "foreseal_getFlashblocks"
 """The method that returns the pages after a cursor."""
 
-# Most steps of one page: a page is parsed on the event loop.
-_PAGE = 16
+# Most steps of one page, and the bytes after which it ends: a page is parsed on the event loop.
+_PAGE, _PAGE_BYTES = 16, 256 * 1024
 # Seconds before a page is requested again that was rejected because too many calls were in progress.
 _RETRY_DELAY = 0.05
 # Processor time of the event loop for each byte of a page, which is parsed there, seconds.
@@ -83,7 +83,7 @@ class FeedReplay:
             await asyncio.sleep(max(seconds, _RETRY_DELAY))
 
     async def _read(self, cursor: Any) -> dict[str, Any]:
-        outcome = self._call(PAGES, orjson.dumps([cursor, hex(_PAGE)]))
+        outcome = self._call(PAGES, orjson.dumps([cursor, hex(_PAGE), hex(_PAGE_BYTES)]))
         if isinstance(outcome, asyncio.Future):
             outcome = await outcome
         if isinstance(outcome, RpcError):

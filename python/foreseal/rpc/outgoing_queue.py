@@ -45,6 +45,11 @@ class QueueBudget:
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
+    def max_bytes(self) -> int:
+        """Maximum size in bytes, of one message as well."""
+        return self._max_bytes
+
+    @property
     def is_full(self) -> bool:
         """True if a limit is reached."""
         return self.bytes >= self._max_bytes or self.frames >= self._max_frames

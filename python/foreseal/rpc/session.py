@@ -1,8 +1,6 @@
 """Subscriptions of a persistent connection."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Protocol
 
 import orjson
 
@@ -21,13 +19,6 @@ METHODS = frozenset({SUBSCRIBE, UNSUBSCRIBE})
 """Methods that belong to a connection."""
 
 
-class SessionConnection(Subscriber, Protocol):
-    """Interface of the connection for a session."""
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Run `work` until the connection ends; the connection ends if it fails."""
-
-
 class ConnectionSession:
     """The subscriptions of one connection. Used from the event loop's thread only."""
 
@@ -35,7 +26,7 @@ class ConnectionSession:
         self,
         hub: SubscriptionHub,
         call: CallMethod,
-        link: SessionConnection,
+        link: Subscriber,
         limits: Limits,
         limiter: RateLimiter | None = None,
     ) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import Core, Notification
+from foreseal.rpc.deferred_notifications import DeferredWindow
 from foreseal.rpc.outgoing_queue import NotificationBatch, NotificationCounters
-from foreseal.rpc.subscription import Subscription, SubscriptionState
+from foreseal.rpc.subscription import Messages, Subscription, SubscriptionState
 
 CLOSING = "the connection is being closed"
 
@@ -28,6 +29,7 @@ class SubscriptionHub:
         """Subscriptions by kind."""
         self.traffic = NotificationCounters()
         self._core = core
+        self._deferred = DeferredWindow()
         # In the order in which they joined.
         self._channels: dict[int, dict[Subscription, None]] = {}
 
@@ -64,7 +66,13 @@ class SubscriptionHub:
         subscribers = self._channels.get(channel)
         if subscribers is None:
             return
-        messages = None if texts is None else NotificationBatch(texts)
+        messages: Messages | None
+        if texts is None:
+            messages = None
+        elif isinstance(texts, list):
+            messages = NotificationBatch(texts)
+        else:
+            messages = self._deferred.add(texts)
         # A copy: a subscription that is closed by the delivery leaves the set.
         for subscription in tuple(subscribers):
             subscription.deliver(sequence, messages, position)

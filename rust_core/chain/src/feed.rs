@@ -18,6 +18,6 @@ mod step_cursor;
 
 pub(crate) use block_at_step::Steps;
 pub use block_at_step::{BlockAtStep, Change};
-pub use changes::{FeedError, FeedPosition, changes, changes_and_seals};
+pub use changes::{FeedError, FeedPosition, changes, changes_and_seals, cursor_gone, step_at};
 pub use queue::{Entry, EventKind, Feed};
 pub use step_cursor::StepCursor;

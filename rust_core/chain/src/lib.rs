@@ -33,7 +33,7 @@ pub use clock::{Clock, ClockReading, FastClock, SteppedClock, SystemClock};
 pub use executed_block::{ExecutedBlock, Step, Written};
 pub use feed::{
     BlockAtStep, Change, Entry, EventKind, Feed, FeedError, FeedPosition, StepCursor, changes,
-    changes_and_seals,
+    changes_and_seals, cursor_gone, step_at,
 };
 pub use finality::{Finality, FinalityDepth};
 pub use genesis_block::GenesisBlock;

@@ -209,7 +209,13 @@ mod tests {
 
     fn notice(bytes: usize) -> Notification {
         let cursor = StepCursor { number: 1, index: 0, hash: B256::ZERO };
-        Notification { channel: 1, sequence: 1, messages: Some(vec!["x".repeat(bytes)]), cursor }
+        Notification {
+            channel: 1,
+            sequence: 1,
+            messages: Some(vec!["x".repeat(bytes)]),
+            deferred: None,
+            cursor,
+        }
     }
 
     #[test]

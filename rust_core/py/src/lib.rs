@@ -102,6 +102,8 @@ mod _core {
     #[pymodule_export]
     use crate::store_repair::db_repair;
     #[pymodule_export]
+    use crate::streams::PyDeferredMessages;
+    #[pymodule_export]
     use crate::vectors::{blocktest, statetest};
     #[pymodule_export]
     use crate::watchdog::start_stop_watchdog;

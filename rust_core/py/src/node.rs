@@ -211,8 +211,8 @@ impl PyNode {
     /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes or RpcError. For a body of
     /// submissions it is the whole answer, or a list of outcomes, each preceded by the JSON of its id.
     ///
-    /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). None
-    /// instead of the results reports a loss: subscriptions that began at this sequence number or before
+    /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). Results that are
+    /// large together are a `DeferredMessages` instead. None instead of the results reports a loss: subscriptions that began at this sequence number or before
     /// cannot continue.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<DrainedEntries<'py>> {
         let object = |outcome: Outcome| match outcome {
@@ -228,7 +228,8 @@ impl PyNode {
         let Drained { outcomes, notices } = self.core.completions.drain();
         let outcomes = outcomes.into_iter().map(|(ticket, all)| Ok((ticket, finished(all)?)));
         let outcomes = outcomes.collect::<PyResult<_>>()?;
-        Ok((outcomes, notices.into_iter().map(py_notice).collect()))
+        let notices = notices.into_iter().map(|notice| py_notice(py, notice)).collect::<PyResult<_>>()?;
+        Ok((outcomes, notices))
     }
 
     /// Returns the block number and step index of the newest view, ms since the last tick, and the number of the

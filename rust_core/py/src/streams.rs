@@ -6,16 +6,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
-use foreseal_rpc::{DeliveryPump, Notification, RpcError, Subscriptions};
+use foreseal_rpc::{DeferredChunk, DeferredMessages, DeliveryPump, Notification, RpcError, Subscriptions};
 use parking_lot::Mutex;
+use pyo3::prelude::*;
 
 use crate::completions::Completions;
 
 /// Longest sleep of the thread when nothing happens.
 const IDLE: Duration = Duration::from_hours(1);
 
-/// Channel, sequence number, the JSON of each `result` or None, and the place of the newest step after it.
-pub type PyNotification = (u64, u64, Option<Vec<String>>, (u64, u64, String));
+/// Channel, sequence number, messages, and the place of the newest step after it. The messages are a list of the JSON
+/// of each `result`, a `DeferredMessages`, or None.
+pub type PyNotification = (u64, u64, Py<PyAny>, (u64, u64, String));
 
 /// The subscriptions and the thread that delivers their notices.
 pub struct Streams {
@@ -75,8 +77,32 @@ impl Drop for Streams {
     }
 }
 
+/// Messages of a large change, which a thread renders in chunks as their readers accept them.
+#[pyclass(name = "DeferredMessages", module = "foreseal._core", frozen)]
+pub struct PyDeferredMessages(DeferredMessages);
+
+#[pymethods]
+impl PyDeferredMessages {
+    /// Upper bound of the size of the change as JSON, in bytes.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    /// Renders chunk `number`: the JSON of each `result`, and `True` if it is the last chunk. Chunks are rendered in
+    /// order for the first time; None is returned for a later one.
+    fn render(&self, py: Python<'_>, number: usize) -> Option<(Vec<String>, bool)> {
+        let DeferredChunk { messages, is_last } = py.detach(|| self.0.render(number))?;
+        Some((messages, is_last))
+    }
+}
+
 /// Converts a notice for Python.
-pub fn py_notice(notice: Notification) -> PyNotification {
-    let Notification { channel, sequence, messages, cursor } = notice;
-    (channel, sequence, messages, (cursor.number, cursor.index, format!("{:#x}", cursor.hash)))
+pub fn py_notice(py: Python<'_>, notice: Notification) -> PyResult<PyNotification> {
+    let Notification { channel, sequence, messages, deferred, cursor } = notice;
+    let messages = match deferred {
+        Some(deferred) => Bound::new(py, PyDeferredMessages(deferred))?.into_any().unbind(),
+        None => messages.into_pyobject(py)?.unbind(),
+    };
+    Ok((channel, sequence, messages, (cursor.number, cursor.index, format!("{:#x}", cursor.hash))))
 }

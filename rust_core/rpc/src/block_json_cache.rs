@@ -19,6 +19,24 @@ pub enum BlockPart {
     Full,
     /// The list of its receipts.
     Receipts,
+    /// A part of a step in the form of the feed.
+    Flashblock(FlashblockKey),
+}
+
+/// Part of a step in the form of the feed. The step's hash alone does not determine its index and time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlashblockKey {
+    pub index: u64,
+    /// Index of the first transaction that the step added.
+    pub first: usize,
+    pub time: u64,
+    pub removed: bool,
+    /// Number of the part, and the transaction and log at which it starts.
+    pub part: u64,
+    pub transaction: usize,
+    pub log: usize,
+    /// Size at which a part ends.
+    pub size: usize,
 }
 
 /// Cache by block hash and part.
@@ -33,6 +51,17 @@ impl BlockJsonCache {
     /// Returns the metrics of the cache.
     pub fn metrics(&self) -> CacheMetrics {
         self.0.metrics()
+    }
+
+    /// Returns a cached part of the block with this hash.
+    pub fn get(&self, hash: B256, part: BlockPart) -> Option<Bytes> {
+        self.0.get(&(hash, part))
+    }
+
+    /// Caches a part of the block with this hash.
+    pub fn insert(&self, hash: B256, part: BlockPart, json: Bytes) {
+        let size = json.len() as u64;
+        self.0.insert((hash, part), json, size);
     }
 
     /// Returns a part of the block with this hash. Calls `write` if the part is not cached.

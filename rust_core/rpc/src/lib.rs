@@ -71,6 +71,8 @@ pub use preconfirmation::{
 };
 pub use rpc_error::RpcError;
 pub use submissions::{Answered, Submissions};
-pub use subscriptions::{DeliveryPump, Notification, Sink, Subscription, Subscriptions};
+pub use subscriptions::{
+    DeferredChunk, DeferredMessages, DeliveryPump, Notification, Sink, Subscription, Subscriptions,
+};
 pub use table::{method, methods, openrpc};
 pub use wait::{PendingCall, Reply};

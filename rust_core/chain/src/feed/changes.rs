@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 
-use super::{Change, StepCursor, Steps};
+use super::{BlockAtStep, Change, StepCursor, Steps};
 use crate::{ExecutedBlock, ReorgedBlock, View};
 
 /// Error of reading the changes after a cursor.
@@ -39,6 +39,19 @@ pub fn changes(view: &View, after: StepCursor, sink: Sink<'_>) -> Result<StepCur
     let branch = Branch::find(view, after)?;
     let turn = walk.back(&branch)?;
     if walk.stopped { Ok(turn.cursor) } else { Ok(walk.forward(turn)?.cursor) }
+}
+
+/// Returns the step at `cursor`, which must be on the chain.
+///
+/// # Errors
+/// Returns [`FeedError::CursorGone`] if it is not, or [`FeedError::Read`].
+pub fn step_at(view: &View, cursor: StepCursor) -> Result<BlockAtStep, FeedError> {
+    let found = block(view, cursor.number)?;
+    let found = found.as_ref().map(|found| Steps::from_block(found)).filter(|steps| steps.holds(cursor));
+    match (found, usize::try_from(cursor.index)) {
+        (Some(steps), Ok(index)) => Ok(steps.at(index)),
+        _ => Err(cursor_gone(view)?),
+    }
 }
 
 /// Position of a reader that is notified of each seal at once.
@@ -123,7 +136,7 @@ struct Branch {
 
 impl Branch {
     fn find(view: &View, after: StepCursor) -> Result<Self, FeedError> {
-        let Some((mut newest, index)) = view.reorged.find_step(after) else { return Err(gone(view)?) };
+        let Some((mut newest, index)) = view.reorged.find_step(after) else { return Err(cursor_gone(view)?) };
         let mut gone_blocks = vec![(newest.clone(), index + 1)];
         loop {
             let (number, parent) = (newest.number(), newest.parent());
@@ -132,7 +145,7 @@ impl Branch {
                 break;
             }
             let found = before.and_then(|before| view.reorged.find_block(before, &parent));
-            let Some(block) = found else { return Err(gone(view)?) };
+            let Some(block) = found else { return Err(cursor_gone(view)?) };
             gone_blocks.push((block.clone(), block.steps().count()));
             newest = block;
         }
@@ -147,7 +160,11 @@ impl Branch {
     }
 }
 
-fn gone(view: &View) -> Result<FeedError, StateError> {
+/// Returns the error of a cursor that is not available.
+///
+/// # Errors
+/// Returns the error of reading the store.
+pub fn cursor_gone(view: &View) -> Result<FeedError, StateError> {
     let hash: B256 = view.block_hash(0)?.unwrap_or_default();
     Ok(FeedError::CursorGone { oldest: StepCursor { number: 0, index: 0, hash } })
 }

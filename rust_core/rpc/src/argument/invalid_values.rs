@@ -381,6 +381,14 @@ const CURSOR: &[Case] = &[
     ("{\"block\":\"0x1\",\"index\":\"0x01\"}", ".index): hex number has leading zeros"),
     ("{\"block\":\"0x1\",\"index\":\"0x0\",\"hash\":null}", ".hash): is missing"),
     ("{\"block\":\"0x1\",\"index\":\"0x0\",\"hash\":\"0x01\"}", ".hash): expected 32 bytes, got 1"),
+    (
+        "{\"block\":\"0x1\",\"index\":\"0x0\",\"hash\":\"0x1111111111111111111111111111111111111111111111111111111111111111\",\"part\":1}",
+        ".part): expected an object",
+    ),
+    (
+        "{\"block\":\"0x1\",\"index\":\"0x0\",\"hash\":\"0x1111111111111111111111111111111111111111111111111111111111111111\",\"part\":{\"index\":\"0x1\"}}",
+        ".part.transaction): is missing",
+    ),
 ];
 const SUBSCRIPTION: &[Case] = &[
     ("5", "expected a string"),

@@ -70,7 +70,10 @@ pub const COMPONENTS: &[(&str, &str)] = &[
         "Cursor",
         r##"{"type":"object","required":["block","index","hash"],"properties":{
         "block":{"$ref":"#/components/schemas/Quantity"},"index":{"$ref":"#/components/schemas/Quantity"},
-        "hash":{"$ref":"#/components/schemas/Hash"}}}"##,
+        "hash":{"$ref":"#/components/schemas/Hash"},
+        "part":{"type":"object","required":["index","transaction","log","removed"],"properties":{
+            "index":{"$ref":"#/components/schemas/Quantity"},"transaction":{"$ref":"#/components/schemas/Quantity"},
+            "log":{"$ref":"#/components/schemas/Quantity"},"removed":{"$ref":"#/components/schemas/Boolean"}}}}}"##,
     ),
     ("Data", r#"{"type":"string","pattern":"^0x([0-9a-fA-F]{2})*$"}"#),
     ("Filter", FILTER),

@@ -17,7 +17,9 @@ pub use call_frame::TracePosition;
 pub use cursor::write_cursor;
 pub use hex::{Quantity, write_data, write_quantity};
 pub use log::write_log;
-pub use receipt::{BlockOfReceipt, write_outcome_fields, write_receipt};
+pub use receipt::{
+    BlockOfReceipt, write_logs_of_receipt, write_outcome_fields, write_receipt, write_receipt_part,
+};
 pub use trace::TraceWriter;
 pub use transaction::{Inclusion, write_access_list, write_transaction, write_transaction_fields};
 

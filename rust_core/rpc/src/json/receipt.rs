@@ -1,5 +1,7 @@
 //! Receipts.
 
+use std::ops::Range;
+
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::B256;
 use foreseal_evm::optimism::L1Fees;
@@ -39,16 +41,41 @@ pub fn write_receipt(
     receipt: &Receipt,
 ) {
     let mut object = Object::open(out);
-    object
-        .data("blockHash", block.hash)
-        .quantity("blockNumber", block.header.number)
-        .data("transactionHash", transaction.hash())
-        .quantity("transactionIndex", index)
-        .quantity("type", u64::from(receipt.kind))
-        .data("from", transaction.sender())
-        .nullable_data("to", transaction.envelope().to());
+    write_identity(&mut object, block, index, (transaction, receipt));
     write_outcome_fields(&mut object, block, index, (transaction, receipt), false);
     object.close();
+}
+
+/// Writes the receipt of `transaction` with some of its logs only.
+pub fn write_receipt_part(
+    out: &mut Vec<u8>,
+    block: &BlockOfReceipt<'_>,
+    index: u64,
+    (transaction, receipt): (&Transaction, &Receipt),
+    logs: Range<usize>,
+) {
+    let mut object = Object::open(out);
+    write_identity(&mut object, block, index, (transaction, receipt));
+    write_outcome(&mut object, block, (transaction, receipt));
+    write_logs(
+        &mut object,
+        block,
+        index,
+        (transaction, receipt),
+        ReceiptLogs { range: logs, removed: false },
+    );
+    object.close();
+}
+
+/// Writes the field of a receipt's logs with some of them only.
+pub fn write_logs_of_receipt(
+    object: &mut Object<'_>,
+    block: &BlockOfReceipt<'_>,
+    index: u64,
+    receipt: (&Transaction, &Receipt),
+    logs: Range<usize>,
+) {
+    write_logs(object, block, index, receipt, ReceiptLogs { range: logs, removed: false });
 }
 
 /// Writes the fields that only a receipt has. `removed` marks its logs as removed with their block.
@@ -59,8 +86,42 @@ pub fn write_outcome_fields(
     (transaction, receipt): (&Transaction, &Receipt),
     removed: bool,
 ) {
+    write_outcome(object, block, (transaction, receipt));
+    let logs = ReceiptLogs { range: 0..receipt.logs.len(), removed };
+    write_logs(object, block, index, (transaction, receipt), logs);
+}
+
+/// Logs of a receipt to write.
+struct ReceiptLogs {
+    range: Range<usize>,
+    /// `true` if their block is no longer on the chain.
+    removed: bool,
+}
+
+/// Writes the fields that name the transaction of a receipt.
+fn write_identity(
+    object: &mut Object<'_>,
+    block: &BlockOfReceipt<'_>,
+    index: u64,
+    (transaction, receipt): (&Transaction, &Receipt),
+) {
+    object
+        .data("blockHash", block.hash)
+        .quantity("blockNumber", block.header.number)
+        .data("transactionHash", transaction.hash())
+        .quantity("transactionIndex", index)
+        .quantity("type", u64::from(receipt.kind))
+        .data("from", transaction.sender())
+        .nullable_data("to", transaction.envelope().to());
+}
+
+/// Writes the result of a transaction except its logs.
+fn write_outcome(
+    object: &mut Object<'_>,
+    block: &BlockOfReceipt<'_>,
+    (transaction, receipt): (&Transaction, &Receipt),
+) {
     let envelope = transaction.envelope();
-    let hash = transaction.hash();
     object
         .nullable_data("contractAddress", receipt.contract_address)
         .quantity("gasUsed", receipt.gas_used)
@@ -80,7 +141,19 @@ pub fn write_outcome_fields(
         Eip658Value::Eip658(ok) => object.json("status", if *ok { "\"0x1\"" } else { "\"0x0\"" }),
         Eip658Value::PostState(root) => object.data("root", root),
     };
-    let numbered = (receipt.first_log_index..).zip(&receipt.logs).map(|(log_index, log)| FoundLog {
+    object.data("logsBloom", receipt.bloom);
+}
+
+fn write_logs(
+    object: &mut Object<'_>,
+    block: &BlockOfReceipt<'_>,
+    index: u64,
+    (transaction, receipt): (&Transaction, &Receipt),
+    ReceiptLogs { range, removed }: ReceiptLogs,
+) {
+    let hash = transaction.hash();
+    let numbered = (receipt.first_log_index..).zip(&receipt.logs).take(range.end).skip(range.start);
+    let found = numbered.map(|(log_index, log)| FoundLog {
         block_number: block.header.number,
         block_hash: *block.hash,
         timestamp: block.header.timestamp,
@@ -89,9 +162,7 @@ pub fn write_outcome_fields(
         index: log_index,
         log,
     });
-    object
-        .data("logsBloom", receipt.bloom)
-        .list("logs", numbered, |out, found| write_log(out, &found, removed));
+    object.list("logs", found, |out, found| write_log(out, &found, removed));
 }
 
 /// Writes the fees of an OP chain besides gas, and what they are computed from.

@@ -27,7 +27,7 @@ pub use payload::PayloadAttributes;
 pub use positional::Params;
 pub use simulation::Simulation;
 pub use storage::{StorageKey, StorageRequests};
-pub use subscription::{Cursor, SubscriptionName};
+pub use subscription::{Cursor, CursorPart, SubscriptionName};
 pub use trace::{FlatOptions, NamedTracer, TraceCallConfig, TraceConfig};
 pub use typed_data::TypedData;
 pub use value::{Milliseconds, Password, Percentiles, StorageWord};

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{
     Invalid, Param, Reason,
     invalid::shown,
-    value::{needed, object, text},
+    value::{field, needed, object, text},
 };
 
 /// Subscription names of `eth_subscribe`.
@@ -40,9 +40,24 @@ impl Param<'_> for SubscriptionName {
     }
 }
 
-/// Position of the last step that a feed reader has received.
+/// Position of a feed reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor(pub StepCursor);
+pub struct Cursor {
+    /// Last step that the reader has received, or receives in parts.
+    pub step: StepCursor,
+    /// Position inside the step; `None` if the reader has received all of it.
+    pub part: Option<CursorPart>,
+}
+
+/// Position of a reader inside a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorPart {
+    pub index: u64,
+    pub transaction: u64,
+    pub log: u64,
+    /// `true` if the step is being received as removed.
+    pub removed: bool,
+}
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
@@ -50,15 +65,38 @@ struct SubscriptionFields<'a> {
     block: Option<&'a RawValue>,
     index: Option<&'a RawValue>,
     hash: Option<&'a RawValue>,
+    part: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct PartFields<'a> {
+    index: Option<&'a RawValue>,
+    transaction: Option<&'a RawValue>,
+    log: Option<&'a RawValue>,
+    removed: Option<&'a RawValue>,
 }
 
 impl Param<'_> for Cursor {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let SubscriptionFields { block, index, hash } = object(raw)?;
-        Ok(Self(StepCursor {
+        let SubscriptionFields { block, index, hash, part } = object(raw)?;
+        let step = StepCursor {
             number: needed(block, "block")?,
             index: needed(index, "index")?,
             hash: needed(hash, "hash")?,
-        }))
+        };
+        Ok(Self { step, part: field(part, "part")? })
+    }
+}
+
+impl Param<'_> for CursorPart {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let PartFields { index, transaction, log, removed } = object(raw)?;
+        Ok(Self {
+            index: needed(index, "index")?,
+            transaction: needed(transaction, "transaction")?,
+            log: needed(log, "log")?,
+            removed: needed(removed, "removed")?,
+        })
     }
 }

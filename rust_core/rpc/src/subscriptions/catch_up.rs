@@ -2,26 +2,36 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use foreseal_chain::{Change, FeedError, StepCursor, View, changes};
+use bytes::Bytes;
+use foreseal_chain::{BlockAtStep, Change, FeedError, StepCursor, View, changes, cursor_gone, step_at};
 use foreseal_state::StateError;
 
-use super::flashblock::write_flashblock;
+use super::{FlashblockParts, PART_SIZE, PartStart};
 use crate::{
     Context, Error,
+    block_json_cache::{BlockJsonCache, BlockPart, FlashblockKey},
     json::{Object, write_cursor},
-    params::{Cursor, Params},
+    params::{Cursor, CursorPart, Params},
 };
+
+/// Size in bytes from which a part is cached: smaller ones cost little.
+const MIN_CACHED: usize = 16 << 10;
 
 /// Returns the flashblocks after a cursor in the format of the feed.
 ///
 /// If a reorg made the request's view unavailable, the newest view replaces it: it continues from any cursor,
 /// and a caller that catches up does not need an older view.
 pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (cursor, limit): (Option<Cursor>, Option<u64>) = (params.optional()?, params.optional()?);
+    let cursor: Option<Cursor> = params.optional()?;
+    let (limit, bytes): (Option<u64>, Option<u64>) = (params.optional()?, params.optional()?);
     let limits = context.limits;
-    let limit = limit.unwrap_or(limits.flashblocks).clamp(1, limits.flashblocks.max(1));
-    let page_request =
-        PageRequest { cursor: cursor.map(|Cursor(cursor)| cursor), limit, bytes: limits.flashblock_bytes };
+    let bytes = bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let page_request = PageRequest {
+        cursor,
+        limit: limit.unwrap_or(limits.flashblocks).clamp(1, limits.flashblocks.max(1)),
+        bytes: bytes.min(limits.flashblock_bytes),
+        cache: &context.caches.blocks,
+    };
     let mut view = context.view()?.clone();
     loop {
         match page_request.page(&view) {
@@ -38,43 +48,187 @@ pub fn get_flashblocks(context: &Context<'_>, params: &mut Params<'_>) -> Result
 }
 
 /// Parameters of a page.
-struct PageRequest {
+struct PageRequest<'a> {
     /// Start of the page; `None` means after the newest step.
-    cursor: Option<StepCursor>,
-    /// Maximum number of flashblocks.
+    cursor: Option<Cursor>,
+    /// Maximum number of flashblocks and parts of them.
     limit: u64,
     /// Size in bytes after which the page ends.
     bytes: usize,
+    cache: &'a BlockJsonCache,
 }
 
-impl PageRequest {
+impl PageRequest<'_> {
     fn page(&self, view: &View) -> Result<Vec<u8>, FeedError> {
         let newest = view.cursor();
-        let (mut out, mut count) = (Vec::new(), 0);
+        let Cursor { step: from, part } = self.cursor.unwrap_or(Cursor { step: newest, part: None });
+        let mut page = Page { request: self, view, list: Vec::new(), count: 0, unfinished: None };
+        let mut cursor = from;
+        let mut removal = None;
+        match part {
+            Some(part) if part.removed => removal = Some(part),
+            Some(part) => page.write_rest(from, &step_at(view, from)?, part)?,
+            None => {}
+        }
+        if page.unfinished.is_none() && page.has_room() {
+            let mut failed = None;
+            cursor = changes(view, from, &mut |change, _| {
+                let (step, removed) = match &change {
+                    Change::Step(step) => (step, false),
+                    Change::Removed(step) => (step, true),
+                    Change::Sealed(_) | Change::Unsealed(_) => return ControlFlow::Continue(()),
+                };
+                let written = match removal.take() {
+                    // The reader has a part of the removal of this step.
+                    Some(part) if removed => page.write_rest(from, step, part),
+                    Some(_) => cursor_gone(view).map_err(FeedError::from).and_then(Err),
+                    None => {
+                        page.write(step, removed, PartStart::default());
+                        Ok(())
+                    }
+                };
+                failed = written.err();
+                if failed.is_none() && page.unfinished.is_none() && page.has_room() {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            })?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if removal.is_some() {
+                return Err(cursor_gone(view)?);
+            }
+        }
+        Ok(page.finish(cursor, newest))
+    }
+}
+
+/// A page being written.
+struct Page<'a> {
+    request: &'a PageRequest<'a>,
+    view: &'a View,
+    /// Flashblocks so far, separated by commas.
+    list: Vec<u8>,
+    count: u64,
+    /// Position inside the last step, if the page does not contain all of its parts.
+    unfinished: Option<Cursor>,
+}
+
+impl<'a> Page<'a> {
+    fn has_room(&self) -> bool {
+        self.count == 0 || (self.count < self.request.limit && self.list.len() < self.request.bytes)
+    }
+
+    /// Writes the parts of the step at `cursor` from `part` on.
+    fn write_rest(
+        &mut self,
+        cursor: StepCursor,
+        step: &BlockAtStep,
+        part: CursorPart,
+    ) -> Result<(), FeedError> {
+        let start = part_start(part).filter(|start| self.parts(step, part.removed).has(*start));
+        match start {
+            Some(start) if step_cursor(step) == cursor => self.write(step, part.removed, start),
+            _ => return Err(cursor_gone(self.view)?),
+        }
+        Ok(())
+    }
+
+    /// Writes the parts of a step from `start` on, as far as there is room.
+    fn write(&mut self, step: &BlockAtStep, removed: bool, start: PartStart) {
+        let mut start = Some(start);
+        while let Some(from) = start.filter(|_| self.has_room()) {
+            if self.count > 0 {
+                self.list.push(b',');
+            }
+            self.count += 1;
+            start = self.write_part(step, removed, from);
+        }
+        self.unfinished = start.map(|next| Cursor {
+            step: step_cursor(step),
+            part: Some(CursorPart {
+                index: next.index,
+                transaction: next.transaction as u64,
+                log: next.log as u64,
+                removed,
+            }),
+        });
+    }
+
+    /// Appends one part, from the cache if another reader has requested it.
+    fn write_part(&mut self, step: &BlockAtStep, removed: bool, start: PartStart) -> Option<PartStart> {
+        let parts = self.parts(step, removed);
+        let key = BlockPart::Flashblock(FlashblockKey {
+            index: step.index,
+            first: step.first,
+            time: step.time,
+            removed,
+            part: start.index,
+            transaction: start.transaction,
+            log: start.log,
+            size: parts.size,
+        });
+        let cache = self.request.cache;
+        if let Some(json) = cache.get(step.block.hash, key) {
+            self.list.extend_from_slice(&json);
+            return parts.next(start);
+        }
+        let begin = self.list.len();
+        let next = parts.write(&mut self.list, start);
+        let written = &self.list[begin..];
+        if written.len() >= MIN_CACHED {
+            cache.insert(step.block.hash, key, Bytes::copy_from_slice(written));
+        }
+        next
+    }
+
+    fn parts<'s>(&self, step: &'s BlockAtStep, removed: bool) -> FlashblockParts<'s>
+    where
+        'a: 's,
+    {
+        let view: &'a View = self.view;
+        FlashblockParts { spec: view.spec(), step, removed, size: self.request.bytes.min(PART_SIZE) }
+    }
+
+    fn finish(self, reached: StepCursor, newest: StepCursor) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.list.len() + 256);
         let mut object = Object::open(&mut out);
         let list = object.name("flashblocks");
         list.push(b'[');
-        let begin = list.len();
-        let cursor = changes(view, self.cursor.unwrap_or(newest), &mut |change, _| {
-            let (step, removed) = match &change {
-                Change::Step(step) => (step, false),
-                Change::Removed(step) => (step, true),
-                Change::Sealed(_) | Change::Unsealed(_) => return ControlFlow::Continue(()),
-            };
-            if count > 0 {
-                list.push(b',');
-            }
-            count += 1;
-            write_flashblock(list, view.spec(), step, removed);
-            if count < self.limit && list.len() - begin < self.bytes {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
+        list.extend_from_slice(&self.list);
         list.push(b']');
-        write_cursor(object.name("cursor"), &cursor);
-        object.json("complete", if cursor == newest { "true" } else { "false" }).close();
-        Ok(out)
+        let is_complete = self.unfinished.is_none() && reached == newest;
+        match self.unfinished {
+            Some(cursor) => write_part_cursor(object.name("cursor"), &cursor),
+            None => write_cursor(object.name("cursor"), &reached),
+        }
+        object.json("complete", if is_complete { "true" } else { "false" }).close();
+        out
     }
+}
+
+fn step_cursor(step: &BlockAtStep) -> StepCursor {
+    StepCursor { number: step.block.header.number, index: step.index, hash: step.block.hash }
+}
+
+fn part_start(part: CursorPart) -> Option<PartStart> {
+    let (transaction, log) = (usize::try_from(part.transaction).ok()?, usize::try_from(part.log).ok()?);
+    Some(PartStart { index: part.index, transaction, log })
+}
+
+/// Writes a position inside a step.
+fn write_part_cursor(out: &mut Vec<u8>, Cursor { step, part }: &Cursor) {
+    let mut object = Object::open(out);
+    object.quantity("block", step.number).quantity("index", step.index).data("hash", step.hash);
+    if let Some(part) = part {
+        Object::open(object.name("part"))
+            .quantity("index", part.index)
+            .quantity("transaction", part.transaction)
+            .quantity("log", part.log)
+            .json("removed", if part.removed { "true" } else { "false" })
+            .close();
+    }
+    object.close();
 }

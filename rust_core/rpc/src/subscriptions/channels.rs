@@ -229,8 +229,13 @@ impl SubscriptionAttempt {
             return Ok(AttemptProgress::Behind);
         };
         let messages = (self.request.stream == Stream::Syncing).then(|| vec!["false".to_owned()]);
-        let first =
-            messages.map(|list| Notification { channel, sequence: start, messages: Some(list), cursor });
+        let first = messages.map(|list| Notification {
+            channel,
+            sequence: start,
+            messages: Some(list),
+            deferred: None,
+            cursor,
+        });
         Ok(AttemptProgress::Done(Subscription { channel, start, first }))
     }
 
@@ -240,7 +245,7 @@ impl SubscriptionAttempt {
         let mut channels = subscriptions.channels.lock();
         let (newest, view) = node.feed().newest().ok_or(Error::Starting)?;
         let cursor = view.cursor();
-        if self.request.cursor.is_some_and(|requested| requested != cursor) {
+        if self.request.cursor.is_some_and(|from| from.part.is_some() || from.step != cursor) {
             self.start = Some(SubscriptionStart::Behind);
             return Ok(());
         }

@@ -2,7 +2,9 @@
 
 mod catch_up;
 mod channels;
+mod deferred_messages;
 mod flashblock;
+mod flashblock_parts;
 mod notification;
 mod pump;
 mod render;
@@ -13,12 +15,14 @@ use alloy_primitives::Bytes;
 use crate::{Argument, Context, Error, Kind, Method, params::Params};
 
 use channels::{ActiveChannels, Channel};
-use render::{Messages, render};
+use flashblock_parts::{FlashblockParts, PART_SIZE, PartStart};
+use render::{Chunk, ChunkSize, ChunkStart, Messages, Rendering};
 use stream::{ARGUMENTS, SUBSCRIBE, Stream, SubscribeRequest};
 
 #[cfg(test)]
 pub(crate) use channels::{AttemptProgress, SubscriptionAttempt};
 pub use channels::{Subscription, Subscriptions};
+pub use deferred_messages::{DeferredChunk, DeferredMessages};
 pub use notification::Notification;
 pub use pump::{DeliveryPump, Sink};
 
@@ -30,6 +34,7 @@ pub const METHODS: &[Method] = &[
         &[
             Argument::optional("cursor", Kind::Cursor).or("the newest step"),
             Argument::optional("limit", Kind::Quantity).or("as many as may be"),
+            Argument::optional("bytes", Kind::Quantity).or("as many as may be"),
         ],
         catch_up::get_flashblocks,
     ),

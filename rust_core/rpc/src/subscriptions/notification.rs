@@ -2,6 +2,8 @@
 
 use foreseal_chain::StepCursor;
 
+use super::DeferredMessages;
+
 /// Notification to the subscribers of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
@@ -9,11 +11,13 @@ pub struct Notification {
     /// Sequence number, which selects the subscriptions that it belongs to: see
     /// [`Subscription::start`](super::Subscription::start).
     pub sequence: u64,
-    /// Messages, each the JSON of a `result`; at least one.
+    /// Messages, each the JSON of a `result`; at least one, unless they are deferred.
     ///
     /// `None` means that messages were lost: subscriptions that started at this sequence number or before
     /// must end.
     pub messages: Option<Vec<String>>,
+    /// Messages that are rendered on request, because they are large together; `messages` is then empty.
+    pub deferred: Option<DeferredMessages>,
     /// Newest step after this notification.
     pub cursor: StepCursor,
 }

@@ -15,10 +15,13 @@ use foreseal_primitives::mutant;
 use foreseal_state::StateError;
 
 use super::{
-    ActiveChannels, Channel, Messages, Notification, Stream, Subscriptions, flashblock::write_heartbeat,
-    render,
+    ActiveChannels, Channel, Chunk, ChunkSize, ChunkStart, DeferredMessages, Messages, Notification,
+    Rendering, Stream, Subscriptions, flashblock::write_heartbeat,
 };
 use crate::json::{write_data, write_transaction};
+
+/// Messages of one change that are rendered at once. More are deferred: see [`DeferredMessages`].
+const INLINE: ChunkSize = ChunkSize { bytes: 512 << 10, messages: 1024 };
 
 /// Reason for which a change cannot be delivered.
 #[derive(Debug, thiserror::Error)]
@@ -124,11 +127,23 @@ impl DeliveryPump {
             // Subscribers that start later have a greater start.
             let sequence = joined.keys().next().map_or(sequence, |start| start - 1);
             for channel in listening.values() {
-                let mut messages = Messages::default();
-                if !(mutant!("swallow-removed-steps") && matches!(change, Change::Removed(_))) {
-                    render(&channel.stream, &change, spec, &mut messages);
+                if mutant!("swallow-removed-steps") && matches!(change, Change::Removed(_)) {
+                    continue;
                 }
-                deliver(channel, sequence, messages, reached, sink);
+                let rendering = Rendering { stream: &channel.stream, change: &change, spec };
+                let Chunk { messages, next } = rendering.chunk(ChunkStart::First, INLINE);
+                if next.is_none() {
+                    deliver(channel, sequence, messages, reached, sink);
+                } else {
+                    let deferred = DeferredMessages::new(&channel.stream, &change, spec);
+                    sink(Notification {
+                        channel: channel.id,
+                        sequence,
+                        messages: Some(Vec::new()),
+                        deferred: Some(deferred),
+                        cursor: reached,
+                    });
+                }
             }
             *delivered = Some((FeedPosition { cursor: reached, sealed: false }, after));
             drop_passed_starts(&mut joined, reached);
@@ -165,8 +180,13 @@ impl DeliveryPump {
             let arrived = render_pending(self.subscriptions.node().pool(), full, *next);
             *next = arrived.next;
             let first = arrived.next - arrived.transactions.len() as u64;
-            let notice =
-                |sequence, messages| Notification { channel: channel.id, sequence, messages, cursor };
+            let notice = |sequence, messages| Notification {
+                channel: channel.id,
+                sequence,
+                messages,
+                deferred: None,
+                cursor,
+            };
             if arrived.missed > 0 {
                 tracing::warn!(missed = arrived.missed, "subscriptions lag behind the pool");
                 sink(notice(first.saturating_sub(1), None));
@@ -208,7 +228,7 @@ impl DeliveryPump {
                 _ if of_pool => continue,
                 _ => entry.sequence,
             };
-            sink(Notification { channel: channel.id, sequence, messages: None, cursor });
+            sink(Notification { channel: channel.id, sequence, messages: None, deferred: None, cursor });
         }
     }
 }
@@ -242,6 +262,12 @@ fn drop_passed_starts(joined: &mut BTreeMap<u64, StepCursor>, cursor: StepCursor
 fn deliver(channel: &Channel, sequence: u64, messages: Messages, cursor: StepCursor, sink: Sink<'_>) {
     let messages = messages.into_vec();
     if !messages.is_empty() {
-        sink(Notification { channel: channel.id, sequence, messages: Some(messages), cursor });
+        sink(Notification {
+            channel: channel.id,
+            sequence,
+            messages: Some(messages),
+            deferred: None,
+            cursor,
+        });
     }
 }

@@ -3,25 +3,28 @@
 use foreseal_chain::{BlockAtStep, Change, matching_logs};
 use foreseal_primitives::{Block, ChainSpec, LogFilter};
 
-use super::{
-    Stream,
-    flashblock::{added, write_flashblock},
-};
+use super::{FlashblockParts, PART_SIZE, PartStart, Stream, flashblock::added};
 use crate::json::{
     BlockOfReceipt, Inclusion, Object, write_block_fields, write_data, write_header, write_log,
     write_outcome_fields, write_transaction_fields,
 };
 
-/// Messages of one stream, each the JSON of a `result`.
+/// Messages of one stream, each the JSON of a `result`, and their size in bytes.
 #[derive(Debug, Default)]
-pub struct Messages(Vec<String>);
+pub struct Messages(Vec<String>, usize);
 
 impl Messages {
     /// Appends the message that `write` writes.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut json = Vec::new();
         write(&mut json);
+        self.1 += json.len();
         self.0.push(String::from_utf8(json).expect("JSON is written in ASCII"));
+    }
+
+    /// Returns `true` if a chunk of this size accepts another message.
+    fn has_room(&self, size: ChunkSize) -> bool {
+        self.0.is_empty() || (self.1 < size.bytes && self.0.len() < size.messages)
     }
 
     /// Returns the messages, oldest first.
@@ -30,57 +33,138 @@ impl Messages {
     }
 }
 
-/// Appends the messages that `change` causes in `stream` to `messages`.
-///
-/// Streams of pool transactions and of the sync state do not depend on chain changes.
-pub fn render(stream: &Stream, change: &Change, spec: &ChainSpec, messages: &mut Messages) {
-    match (stream, change) {
-        (Stream::NewHeads, Change::Sealed(block)) => messages.write(|out| write_header(out, block)),
-        (Stream::Logs(filter), Change::Sealed(block)) => write_logs(messages, block, filter, 0, false),
-        (Stream::Logs(filter), Change::Unsealed(block)) => write_logs(messages, block, filter, 0, true),
-        (stream, Change::Step(step)) => render_step(stream, step, spec, messages, false),
-        (stream, Change::Removed(step)) => render_step(stream, step, spec, messages, true),
-        (_, Change::Sealed(_) | Change::Unsealed(_)) => {}
-    }
+/// Start of a chunk of the messages that a change causes in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkStart {
+    First,
+    /// Number of messages before it.
+    Message(usize),
+    /// Index of the log at which it starts.
+    Log(u64),
+    Part(PartStart),
 }
 
-fn render_step(
-    stream: &Stream,
-    step: &BlockAtStep,
-    spec: &ChainSpec,
-    messages: &mut Messages,
-    removed: bool,
-) {
-    let block = &step.block;
-    match stream {
-        Stream::PendingLogs(filter) => {
-            write_logs(messages, block, filter, block.log_count(step.first), removed);
+/// Sizes at which a chunk ends. It has at least one message.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkSize {
+    pub bytes: usize,
+    pub messages: usize,
+}
+
+/// Messages of a chunk, and the start of the next one.
+#[derive(Debug)]
+pub struct Chunk {
+    pub messages: Messages,
+    /// `None` if the change causes no further messages.
+    pub next: Option<ChunkStart>,
+}
+
+/// Change that is rendered for a stream.
+#[derive(Clone, Copy)]
+pub struct Rendering<'a> {
+    pub stream: &'a Stream,
+    pub change: &'a Change,
+    pub spec: &'a ChainSpec,
+}
+
+impl Rendering<'_> {
+    /// Renders the messages from `start` on.
+    ///
+    /// Streams of pool transactions and of the sync state do not depend on chain changes.
+    pub fn chunk(&self, start: ChunkStart, size: ChunkSize) -> Chunk {
+        match (self.stream, self.change) {
+            (Stream::NewHeads, Change::Sealed(block)) => single(|out| write_header(out, block)),
+            (Stream::Logs(filter), Change::Sealed(block)) => logs(block, filter, 0, (start, size)),
+            (Stream::Logs(filter), Change::Unsealed(block)) => removed_logs(block, filter, 0, (start, size)),
+            (_, Change::Step(step)) => self.step_chunk(step, false, (start, size)),
+            (_, Change::Removed(step)) => self.step_chunk(step, true, (start, size)),
+            (_, Change::Sealed(_) | Change::Unsealed(_)) => none(),
         }
-        Stream::NewFlashblockTransactions { full } => {
-            let mut write = |index| {
-                messages.write(|out| {
+    }
+
+    fn step_chunk(&self, step: &BlockAtStep, removed: bool, at: (ChunkStart, ChunkSize)) -> Chunk {
+        let block = &step.block;
+        match self.stream {
+            Stream::PendingLogs(filter) if removed => {
+                removed_logs(block, filter, block.log_count(step.first), at)
+            }
+            Stream::PendingLogs(filter) => logs(block, filter, block.log_count(step.first), at),
+            Stream::NewFlashblockTransactions { full } => {
+                let write = |out: &mut Vec<u8>, index| {
                     if *full {
-                        write_confirmed(out, spec, block, index, removed);
+                        write_confirmed(out, self.spec, block, index, removed);
                     } else {
                         write_hash(out, block, index, removed);
                     }
-                });
-            };
-            if removed {
-                added(block, step.first).rev().for_each(&mut write);
-            } else {
-                added(block, step.first).for_each(&mut write);
+                };
+                let indices = added(block, step.first);
+                if removed { collect(indices.rev(), at, write) } else { collect(indices, at, write) }
+            }
+            Stream::NewFlashblocks => single(|out| {
+                let mut object = Object::open(out);
+                write_block_fields(&mut object, block, true);
+                mark(&mut object, removed);
+                object.close();
+            }),
+            Stream::Feed => {
+                let start = if let (ChunkStart::Part(start), _) = at { start } else { PartStart::default() };
+                let parts = FlashblockParts { spec: self.spec, step, removed, size: PART_SIZE };
+                let mut messages = Messages::default();
+                let mut next = None;
+                messages.write(|out| next = parts.write(out, start));
+                Chunk { messages, next: next.map(ChunkStart::Part) }
+            }
+            Stream::NewHeads | Stream::Logs(_) | Stream::NewPendingTransactions { .. } | Stream::Syncing => {
+                none()
             }
         }
-        Stream::NewFlashblocks => messages.write(|out| {
-            let mut object = Object::open(out);
-            write_block_fields(&mut object, block, true);
-            mark(&mut object, removed);
-            object.close();
-        }),
-        Stream::Feed => messages.write(|out| write_flashblock(out, spec, step, removed)),
-        Stream::NewHeads | Stream::Logs(_) | Stream::NewPendingTransactions { .. } | Stream::Syncing => {}
     }
+}
+
+fn none() -> Chunk {
+    Chunk { messages: Messages::default(), next: None }
+}
+
+fn single(write: impl FnOnce(&mut Vec<u8>)) -> Chunk {
+    let mut messages = Messages::default();
+    messages.write(write);
+    Chunk { messages, next: None }
+}
+
+/// Renders one message for each item from the start on, until the chunk has its size.
+fn collect<T>(
+    items: impl Iterator<Item = T>,
+    (start, size): (ChunkStart, ChunkSize),
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) -> Chunk {
+    let skipped = if let ChunkStart::Message(skipped) = start { skipped } else { 0 };
+    let mut items = items.skip(skipped).peekable();
+    let mut messages = Messages::default();
+    while messages.has_room(size) {
+        let Some(item) = items.next() else { break };
+        messages.write(|out| write(out, item));
+    }
+    let next = items.peek().map(|_| ChunkStart::Message(skipped + messages.0.len()));
+    Chunk { messages, next }
+}
+
+/// Renders the matching logs from index `first` on.
+fn logs(block: &Block, filter: &LogFilter, first: u64, (start, size): (ChunkStart, ChunkSize)) -> Chunk {
+    let first = if let ChunkStart::Log(begin) = start { begin } else { first };
+    let mut found = matching_logs(block, filter, first).peekable();
+    let mut messages = Messages::default();
+    while messages.has_room(size) {
+        let Some(log) = found.next() else { break };
+        messages.write(|out| write_log(out, &log, false));
+    }
+    let next = found.peek().map(|log| ChunkStart::Log(log.index));
+    Chunk { messages, next }
+}
+
+/// Renders the matching logs from index `first` on as removed, in reverse order.
+fn removed_logs(block: &Block, filter: &LogFilter, first: u64, at: (ChunkStart, ChunkSize)) -> Chunk {
+    let found: Vec<_> = matching_logs(block, filter, first).collect();
+    collect(found.iter().rev(), at, |out, log| write_log(out, log, true))
 }
 
 /// Writes a transaction of a step with the additional fields of its receipt.
@@ -111,16 +195,5 @@ fn write_hash(out: &mut Vec<u8>, block: &Block, index: usize, removed: bool) {
 fn mark(object: &mut Object<'_>, removed: bool) {
     if removed {
         object.json("removed", "true");
-    }
-}
-
-/// Appends a message for each matching log from index `first` on. Removed logs are in reverse order.
-fn write_logs(messages: &mut Messages, block: &Block, filter: &LogFilter, first: u64, removed: bool) {
-    let start = messages.0.len();
-    for found in matching_logs(block, filter, first) {
-        messages.write(|out| write_log(out, &found, removed));
-    }
-    if removed {
-        messages.0[start..].reverse();
     }
 }

@@ -1,6 +1,5 @@
 //! Streams of `eth_subscribe`, parsed from its parameters.
 
-use foreseal_chain::StepCursor;
 use foreseal_primitives::LogFilter;
 use serde_json::value::RawValue;
 
@@ -43,8 +42,8 @@ pub enum Stream {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubscribeRequest {
     pub stream: Stream,
-    /// Last step that the caller has received, if it resumes a feed.
-    pub cursor: Option<StepCursor>,
+    /// Position of the caller, if it resumes a feed.
+    pub cursor: Option<Cursor>,
 }
 
 impl SubscribeRequest {
@@ -77,7 +76,7 @@ impl SubscribeRequest {
                 Stream::NewFlashblockTransactions { full: params.optional()?.unwrap_or(false) }
             }
             Name::Feed => {
-                cursor = params.optional()?.map(|Cursor(cursor)| cursor);
+                cursor = params.optional()?;
                 Stream::Feed
             }
         };

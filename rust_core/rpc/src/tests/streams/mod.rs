@@ -2,6 +2,7 @@
 
 mod flashblocks;
 mod joining;
+mod large_steps;
 mod pool;
 mod reorgs;
 mod schedules;
@@ -64,7 +65,7 @@ impl Streams {
     fn texts(&self, subscribed: &Subscription) -> Vec<String> {
         let mine =
             self.notices.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
-        mine.flat_map(|notice| notice.messages.clone().expect("nothing was lost")).collect()
+        mine.flat_map(all_messages).collect()
     }
 
     fn messages(&self, subscribed: &Subscription) -> Vec<Value> {
@@ -77,6 +78,21 @@ impl Streams {
             self.notices.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
         mine.clone().any(|notice| notice.messages.is_none())
     }
+}
+
+/// Returns the messages of a notice, rendered chunk by chunk if they are deferred.
+fn all_messages(notice: &Notification) -> Vec<String> {
+    let mut messages = notice.messages.clone().expect("nothing was lost");
+    let Some(deferred) = &notice.deferred else { return messages };
+    assert!(messages.is_empty());
+    for number in 0.. {
+        let chunk = deferred.render(number).expect("the chunk before it was rendered");
+        messages.extend(chunk.messages);
+        if chunk.is_last {
+            break;
+        }
+    }
+    messages
 }
 
 /// Submits `count` transactions, produces a step, and delivers it.
