@@ -1,6 +1,8 @@
 // The feed of steps over HTTP, for networks that block WebSockets.
 
 import { RpcError } from './rpc.js';
+import { StepAssembler } from './step-assembler.js';
+import { cursorOf } from './stream.js';
 
 /** @typedef {import('./rpc.js').RpcClient} RpcClient */
 /** @typedef {import('./stream.js').Cursor} Cursor */
@@ -11,16 +13,20 @@ const CURSOR_GONE = -32001;
 const INTERVAL = 1000;
 const MAX_INTERVAL = 15_000;
 const PAGE = '0x40';
-/** Steps of a page after a page that failed: one step may be as large as a page. */
-const ONE = '0x1';
+/** Failures in a row after which one step, or part of one, is requested at a time. */
+const MAX_FAILURES = 2;
 
 /** Reads the steps after a cursor once a second, in the same form as the stream. */
 export class FeedPoller {
   #rpc;
   #cursor;
+  /** @type {unknown} cursor of the page before, while it is inside a step */
+  #partCursor = null;
+  #parts = new StepAssembler();
   #options;
   #timers;
   #failures = 0;
+  #requestsLess = false;
   #isStopped = false;
   /** @type {any} */
   #timer = null;
@@ -55,10 +61,10 @@ export class FeedPoller {
   async poll() {
     let isComplete = true;
     try {
-      const page = await this.#rpc.call('foreseal_getFlashblocks', [this.#cursor, this.#failures === 0 ? PAGE : ONE], { alone: true });
+      const params = [this.#partCursor ?? this.#cursor, this.#requestsLess ? '0x1' : PAGE];
+      const page = await this.#rpc.call('foreseal_getFlashblocks', params, { alone: true });
       if (this.#isStopped) return;
-      page.flashblocks.forEach(this.#options.onStep);
-      this.#cursor = page.cursor;
+      this.#receive(page);
       this.#failures = 0;
       isComplete = page.complete;
       this.#options.onPoll(null);
@@ -70,10 +76,25 @@ export class FeedPoller {
         return;
       }
       this.#failures += 1;
+      // The same request would fail again.
+      this.#requestsLess ||= this.#failures >= MAX_FAILURES;
       this.#options.onPoll(error instanceof Error ? error : new Error(String(error)));
     }
     if (this.#isStopped) return;
     const wait = isComplete ? Math.min(MAX_INTERVAL, INTERVAL * 2 ** this.#failures) : 0;
     this.#timer = this.#timers.set(() => void this.poll(), wait);
+  }
+
+  /** @param {{flashblocks: StepMessage[], cursor: any}} page */
+  #receive(page) {
+    for (const message of page.flashblocks) {
+      const step = this.#parts.add(message);
+      if (step === null) continue;
+      this.#options.onStep(step);
+      if (!step.removed) this.#cursor = cursorOf(step);
+      this.#requestsLess = false;
+    }
+    this.#partCursor = this.#parts.isEmpty ? null : page.cursor;
+    if (this.#parts.isEmpty) this.#cursor = page.cursor;
   }
 }

@@ -5,6 +5,7 @@
 // The feed of steps resumes at its cursor: the last step that it delivered. It neither skips nor repeats a step.
 
 import { RpcError } from './rpc.js';
+import { StepAssembler } from './step-assembler.js';
 
 /** @typedef {'connecting' | 'live' | 'waiting' | 'failed' | 'stopped'} StreamState */
 /** @typedef {{block: string, index: string, hash: string}} Cursor */
@@ -89,6 +90,9 @@ export class SubscriptionStream {
   /** Processes one message. @param {any} _result */
   receive(_result) {}
 
+  /** Processes the loss of a connection. */
+  disconnected() {}
+
   /** Processes a rejected subscription. Returns true to subscribe again. @param {SubscriptionError} _error */
   recover(_error) {
     return false;
@@ -108,6 +112,7 @@ export class SubscriptionStream {
   /** Subscribes again on the same connection, with the current parameters. */
   resubscribe() {
     if (this.#socket === null) return;
+    this.disconnected();
     if (this.#subscription !== null) this.#send('eth_unsubscribe', [this.#subscription]);
     this.#subscribe();
   }
@@ -189,6 +194,7 @@ export class SubscriptionStream {
   }
 
   #drop() {
+    this.disconnected();
     this.#timers.clear(this.#retry);
     this.#timers.clear(this.#silence);
     const socket = this.#socket;
@@ -214,7 +220,7 @@ export class SubscriptionStream {
 }
 
 /**
- * The feed of steps.
+ * The feed of steps. A step in parts is delivered once it is complete.
  * @typedef {{onStep: (step: StepMessage) => void, onHeartbeat?: (cursor: Cursor) => void, onGap?: () => void}} FeedEvents
  */
 export class FeedStream extends SubscriptionStream {
@@ -222,6 +228,7 @@ export class FeedStream extends SubscriptionStream {
   cursor;
   /** @type {Map<string, Cursor>} */
   #cursors = new Map();
+  #parts = new StepAssembler();
   #events;
 
   /**
@@ -255,14 +262,27 @@ export class FeedStream extends SubscriptionStream {
       this.#heartbeat(message.heartbeat);
       return;
     }
-    const follows = message.removed ? message.hash : message.parent;
+    let step;
+    try {
+      step = this.#parts.add(message);
+    } catch {
+      this.resubscribe();
+      return;
+    }
+    if (step === null) return;
+    const follows = step.removed ? step.hash : step.parent;
     if (this.cursor !== null && this.cursor.hash !== follows) {
       this.resubscribe();
       return;
     }
-    this.cursor = message.removed ? this.#before(message) : cursorOf(message);
+    this.cursor = step.removed ? this.#before(step) : cursorOf(step);
     if (this.cursor) this.#remember(this.cursor);
-    this.#events.onStep(message);
+    this.#events.onStep(step);
+  }
+
+  /** Drops an incomplete step. @override */
+  disconnected() {
+    this.#parts.clear();
   }
 
   /** @param {Cursor} newest */
