@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod attributes;
+mod connection_places;
 mod engine;
 mod errors;
 mod flashblocks;

@@ -10,9 +10,10 @@ use std::{
 use tokio::{
     net::TcpStream,
     runtime::{Builder, Runtime},
-    sync::Semaphore,
     time::timeout,
 };
+
+use crate::connection_places::{ConnectionPlace, ConnectionPlaces};
 
 /// Number of threads that read and write.
 const IO_THREADS: usize = 1;
@@ -26,8 +27,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct ListenerOptions {
     /// Name of the threads, and of the listener in logs.
     pub name: &'static str,
-    /// Maximum number of connections; others wait to be accepted.
+    /// Maximum number of connections. Beyond it, the oldest that has not earned its place is closed; if all have, others
+    /// wait.
     pub max_connections: usize,
+    /// Time in which a connection must earn its place: see [`ConnectionPlace::keep`].
+    pub stranger_time: Duration,
     /// Maximum number of threads for work that blocks.
     pub blocking_threads: usize,
 }
@@ -46,7 +50,7 @@ impl Listener {
     /// Returns an error if the address cannot be used, or if no thread can be started.
     pub fn start<F, C>(address: SocketAddr, options: ListenerOptions, serve: F) -> io::Result<Self>
     where
-        F: Fn(TcpStream) -> C + Send + 'static,
+        F: Fn(TcpStream, Arc<ConnectionPlace>) -> C + Send + 'static,
         C: Future<Output = ()> + Send + 'static,
     {
         let listener = TcpListener::bind(address)?;
@@ -90,12 +94,11 @@ impl Drop for Listener {
 
 async fn accept<F, C>(listener: tokio::net::TcpListener, options: ListenerOptions, serve: F)
 where
-    F: Fn(TcpStream) -> C,
+    F: Fn(TcpStream, Arc<ConnectionPlace>) -> C,
     C: Future<Output = ()> + Send + 'static,
 {
-    let connections = Arc::new(Semaphore::new(options.max_connections));
+    let places = ConnectionPlaces::new(options.max_connections, options.stranger_time);
     loop {
-        let Ok(permit) = connections.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -105,10 +108,109 @@ where
                 continue;
             }
         };
-        let served = serve(stream);
+        let place = places.enter().await;
+        let served = serve(stream, place.clone());
         tokio::spawn(async move {
-            served.await;
-            drop(permit);
+            tokio::select! {
+                () = served => {}
+                () = place.lost() => tracing::debug!(listener = options.name, "a stranger lost its connection"),
+            }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpStream as Socket,
+    };
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    const PLACES: usize = 4;
+    /// Time after which a test fails instead of waiting for ever.
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    /// Answers each byte with itself; a `k` earns the connection its place.
+    async fn echo(mut stream: TcpStream, place: Arc<ConnectionPlace>) {
+        let mut byte = [0];
+        while stream.read_exact(&mut byte).await.is_ok() {
+            if byte == *b"k" {
+                place.keep();
+            }
+            stream.write_all(&byte).await.unwrap();
+        }
+    }
+
+    fn listener(stranger_time: Duration) -> Listener {
+        let options =
+            ListenerOptions { name: "test", max_connections: PLACES, stranger_time, blocking_threads: 1 };
+        Listener::start("127.0.0.1:0".parse().unwrap(), options, echo).unwrap()
+    }
+
+    fn connect(listener: &Listener) -> Socket {
+        let socket = Socket::connect(listener.address()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    fn is_answered(socket: &mut Socket, byte: u8) -> bool {
+        let mut answer = [0];
+        socket.write_all(&[byte]).is_ok() && socket.read_exact(&mut answer).is_ok() && answer == [byte]
+    }
+
+    fn is_closed(socket: &mut Socket) -> bool {
+        matches!(socket.read(&mut [0]), Ok(0) | Err(_))
+    }
+
+    #[test]
+    fn strangers_make_room_in_the_order_of_their_arrival() {
+        let listener = listener(PATIENCE);
+        let mut strangers: Vec<_> = (0..3 * PLACES).map(|_| connect(&listener)).collect();
+        let mut caller = connect(&listener);
+        assert!(is_answered(&mut caller, b'k'));
+        let gone = strangers.len() - (PLACES - 1);
+        assert!(strangers[..gone].iter_mut().all(is_closed));
+        assert!(strangers[gone..].iter_mut().all(|stranger| is_answered(stranger, b's')));
+    }
+
+    #[test]
+    fn earned_places_outlast_any_number_of_strangers() {
+        let listener = listener(PATIENCE);
+        let mut callers: Vec<_> = (1..PLACES).map(|_| connect(&listener)).collect();
+        assert!(callers.iter_mut().all(|caller| is_answered(caller, b'k')));
+        let mut strangers: Vec<_> = (0..5 * PLACES).map(|_| connect(&listener)).collect();
+        let (newest, others) = strangers.split_last_mut().unwrap();
+        assert!(is_answered(newest, b's') && others.iter_mut().all(is_closed));
+        assert!(callers.iter_mut().all(|caller| is_answered(caller, b'c')));
+    }
+
+    #[test]
+    fn connections_beyond_earned_places_wait() {
+        let listener = listener(PATIENCE);
+        let mut callers: Vec<_> = (0..PLACES).map(|_| connect(&listener)).collect();
+        assert!(callers.iter_mut().all(|caller| is_answered(caller, b'k')));
+        let mut waiting = connect(&listener);
+        drop(callers.pop());
+        assert!(is_answered(&mut waiting, b's'));
+        assert!(callers.iter_mut().all(|caller| is_answered(caller, b'c')));
+    }
+
+    #[test]
+    fn stranger_is_closed_after_its_time() {
+        let listener = listener(Duration::from_millis(50));
+        let mut caller = connect(&listener);
+        // A stranger that has sent a part of its request.
+        let mut stranger = connect(&listener);
+        if is_answered(&mut caller, b'k') {
+            assert!(is_answered(&mut stranger, b's') || is_closed(&mut stranger));
+            assert!(is_closed(&mut stranger));
+            assert!(is_answered(&mut caller, b'c'), "the caller has its place for longer than a stranger");
+        }
     }
 }

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     Engine, TokenSecret,
+    connection_places::ConnectionPlace,
     listener::{Listener, ListenerOptions},
 };
 
@@ -18,6 +19,8 @@ use crate::{
 const MAX_CONNECTIONS: usize = 64;
 /// Maximum size of a body, in bytes: a block with its transactions in hex.
 const MAX_BODY: usize = 128 << 20;
+/// Time in which a connection must send a valid token.
+const STRANGER_TIME: Duration = Duration::from_secs(5);
 /// Maximum time for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for the body of a request.
@@ -39,11 +42,13 @@ impl EngineServer {
         let options = ListenerOptions {
             name: "foreseal-engine",
             max_connections: MAX_CONNECTIONS,
+            stranger_time: STRANGER_TIME,
             // A connection has one call in progress at most.
             blocking_threads: MAX_CONNECTIONS,
         };
-        let listener =
-            Listener::start(address, options, move |stream| serve(stream, engine.clone(), secret.clone()))?;
+        let listener = Listener::start(address, options, move |stream, place| {
+            serve(stream, place, engine.clone(), secret.clone())
+        })?;
         Ok(Self { listener })
     }
 
@@ -54,8 +59,13 @@ impl EngineServer {
 }
 
 /// Serves one connection until it ends.
-async fn serve(stream: TcpStream, engine: Arc<Engine>, secret: Arc<TokenSecret>) {
-    let answer = service_fn(|request| answer(engine.clone(), secret.clone(), request));
+async fn serve(
+    stream: TcpStream,
+    place: Arc<ConnectionPlace>,
+    engine: Arc<Engine>,
+    secret: Arc<TokenSecret>,
+) {
+    let answer = service_fn(|request| answer(place.clone(), engine.clone(), secret.clone(), request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -66,6 +76,7 @@ async fn serve(stream: TcpStream, engine: Arc<Engine>, secret: Arc<TokenSecret>)
 }
 
 async fn answer(
+    place: Arc<ConnectionPlace>,
     engine: Arc<Engine>,
     secret: Arc<TokenSecret>,
     request: Request<Incoming>,
@@ -75,6 +86,7 @@ async fn answer(
     if let Err(error) = secret.check(token, engine.node.now().unix.as_secs()) {
         return Ok(text(StatusCode::UNAUTHORIZED, error.to_string()));
     }
+    place.keep();
     if request.method() != Method::POST {
         return Ok(text(StatusCode::METHOD_NOT_ALLOWED, "send a JSON-RPC request with POST".to_owned()));
     }

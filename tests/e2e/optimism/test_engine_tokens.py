@@ -111,6 +111,17 @@ def test_body_without_token_is_not_read(driven: OptimismNode) -> None:
         assert connection.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
+def test_half_sent_heads_leave_room_for_the_driver(driven: OptimismNode) -> None:
+    parts = urlsplit(driven.engine.url)
+    with contextlib.ExitStack() as strangers:
+        for _ in range(70):
+            connection = socket.create_connection((parts.hostname, parts.port), timeout=TIMEOUT)
+            strangers.enter_context(connection).sendall(b"POST / HTTP/1.1\r\nHost: a")
+        for _ in range(9):
+            assert send(driven, driven.engine.token()).status == 200
+        assert driven.engine("eth_chainId") == hex(CHAIN_ID)
+
+
 def test_engine_listener_has_no_websocket(driven: OptimismNode) -> None:
     parts = urlsplit(driven.engine.url)
     head = f"GET / HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"

@@ -12,7 +12,7 @@ use std::{
 };
 
 use foreseal_node::Node;
-use tokio::{net::TcpStream, sync::Semaphore, time::timeout};
+use tokio::{net::TcpStream, sync::Semaphore};
 use tokio_tungstenite::{accept_hdr_async_with_config, tungstenite::protocol::WebSocketConfig};
 
 use super::{
@@ -21,11 +21,14 @@ use super::{
     publisher::FlashblockPublisher,
     reader_queue::{DisconnectReason, JoiningReaders, ReaderQueue},
 };
-use crate::listener::{Listener, ListenerOptions};
+use crate::{
+    connection_places::ConnectionPlace,
+    listener::{Listener, ListenerOptions},
+};
 
 /// Maximum number of readers. Readers are the proxies of the chain, which serve all others.
 const MAX_READERS: u32 = 64;
-/// Maximum number of connections: readers, and connections in their handshake. Others wait to be accepted.
+/// Maximum number of connections: readers, and connections in their handshake, of which the oldest makes room.
 const MAX_CONNECTIONS: usize = MAX_READERS as usize + 32;
 /// Maximum time for the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -65,9 +68,11 @@ impl FlashblocksServer {
         let options = ListenerOptions {
             name: "foreseal-flashblocks",
             max_connections: MAX_CONNECTIONS,
+            stranger_time: HANDSHAKE_TIMEOUT,
             blocking_threads: 1,
         };
-        let listener = Listener::start(address, options, move |stream| serve(stream, registry.clone()))?;
+        let listener =
+            Listener::start(address, options, move |stream, place| serve(stream, place, registry.clone()))?;
         let publisher = FlashblockPublisher {
             node: node.clone(),
             joining,
@@ -100,7 +105,7 @@ impl Drop for FlashblocksServer {
 }
 
 /// Serves one connection until it ends.
-async fn serve(stream: TcpStream, registry: Arc<ReaderRegistry>) {
+async fn serve(stream: TcpStream, place: Arc<ConnectionPlace>, registry: Arc<ReaderRegistry>) {
     // A small message must not wait for the next one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a reader of flashblocks is gone");
@@ -113,14 +118,14 @@ async fn serve(stream: TcpStream, registry: Arc<ReaderRegistry>) {
         .max_message_size(Some(MAX_INCOMING))
         .max_frame_size(Some(MAX_INCOMING));
     let accepted = accept_hdr_async_with_config(stream, rules, Some(config));
-    let socket = match timeout(HANDSHAKE_TIMEOUT, accepted).await {
-        Ok(Ok(socket)) => socket,
-        Ok(Err(error)) => {
+    let socket = match accepted.await {
+        Ok(socket) => socket,
+        Err(error) => {
             tracing::debug!(%error, "the handshake of a flashblocks reader failed");
             return;
         }
-        Err(_) => return,
     };
+    place.keep();
     let queue = Arc::new(ReaderQueue::default());
     registry.joining.lock().push(queue.clone());
     registry.node.payloads().wake();
