@@ -66,7 +66,7 @@ impl ConnectionPlaces {
 
 impl ConnectionPlace {
     /// Keeps the place for as long as the connection lasts: it is no stranger's.
-    pub fn keep(&self) {
+    pub fn retain(&self) {
         self.places.table.lock().strangers.remove(&self.id);
     }
 

@@ -27,10 +27,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct ListenerOptions {
     /// Name of the threads, and of the listener in logs.
     pub name: &'static str,
-    /// Maximum number of connections. Beyond it, the oldest that has not earned its place is closed; if all have, others
-    /// wait.
+    /// Maximum number of connections. Beyond it, the oldest that has not earned its place is closed; if all have,
+    /// others wait.
     pub max_connections: usize,
-    /// Time in which a connection must earn its place: see [`ConnectionPlace::keep`].
+    /// Time in which a connection must earn its place: see [`ConnectionPlace::retain`].
     pub stranger_time: Duration,
     /// Maximum number of threads for work that blocks.
     pub blocking_threads: usize,
@@ -141,7 +141,7 @@ mod tests {
         let mut byte = [0];
         while stream.read_exact(&mut byte).await.is_ok() {
             if byte == *b"k" {
-                place.keep();
+                place.retain();
             }
             stream.write_all(&byte).await.unwrap();
         }

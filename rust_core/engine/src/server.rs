@@ -86,7 +86,7 @@ async fn answer(
     if let Err(error) = secret.check(token, engine.node.now().unix.as_secs()) {
         return Ok(text(StatusCode::UNAUTHORIZED, error.to_string()));
     }
-    place.keep();
+    place.retain();
     if request.method() != Method::POST {
         return Ok(text(StatusCode::METHOD_NOT_ALLOWED, "send a JSON-RPC request with POST".to_owned()));
     }

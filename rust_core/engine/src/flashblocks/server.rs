@@ -125,7 +125,7 @@ async fn serve(stream: TcpStream, place: Arc<ConnectionPlace>, registry: Arc<Rea
             return;
         }
     };
-    place.keep();
+    place.retain();
     let queue = Arc::new(ReaderQueue::default());
     registry.joining.lock().push(queue.clone());
     registry.node.payloads().wake();
