@@ -22,7 +22,17 @@ _UNITS = {"_seconds": "s", "_bytes": "bytes", "_bytes_total": "Bps", "_seconds_t
 _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 NODE_ROWS = (
-    ("Chain", ("foreseal_view_", "foreseal_ready", "foreseal_blocks_", "foreseal_steps_", "foreseal_transactions_")),
+    (
+        "Chain",
+        (
+            "foreseal_view_",
+            "foreseal_clock_",
+            "foreseal_ready",
+            "foreseal_blocks_",
+            "foreseal_steps_",
+            "foreseal_transactions_",
+        ),
+    ),
     ("Steps", ("foreseal_gas_", "foreseal_step_")),
     ("Pool", ("foreseal_pool_",)),
     ("Journal", ("foreseal_journal_",)),

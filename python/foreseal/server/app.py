@@ -335,6 +335,8 @@ class App:
         Then wait for the delay that load balancers get to notice; calls are still answered.
         """
         self._end_heartbeats()
+        if self._node is not None:
+            self._node.end_commands()
         if self._endpoint is not None:
             self._endpoint.stop()
         if self._explorer is not None:
@@ -404,6 +406,8 @@ class App:
         self._end_heartbeats()
         if self._dispatcher is None or self._bodies is None:
             return
+        if self._node is not None:
+            self._node.end_commands()
         await self.drain(self.disconnect())
         if self._telemetry is not None:
             await self._telemetry.stop()

@@ -1,7 +1,7 @@
 //! Clocks that are passed in.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -89,24 +89,31 @@ impl Clock for FastClock {
     }
 }
 
-/// Clocks that stand still until their owner advances both together.
+/// Clocks that stand still until their owner advances both together; the wall clock may jump.
 #[derive(Debug)]
 pub struct SteppedClock {
     /// Start of the clocks, as time since the Unix epoch.
     start: Duration,
     /// Time advanced so far, in milliseconds.
     elapsed: AtomicU64,
+    /// Milliseconds by which the wall clock has jumped.
+    jumped: AtomicI64,
 }
 
 impl SteppedClock {
     /// Creates clocks that start at this time since the Unix epoch.
     pub fn starting_at(start: Duration) -> Self {
-        Self { start, elapsed: AtomicU64::new(0) }
+        Self { start, elapsed: AtomicU64::new(0), jumped: AtomicI64::new(0) }
     }
 
     /// Advances both clocks, in whole milliseconds.
     pub fn advance(&self, by: Duration) {
         self.elapsed.fetch_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    /// Sets the wall clock forward or back by `ms` milliseconds, while the monotonic clock stands still.
+    pub fn jump(&self, ms: i64) {
+        self.jumped.fetch_add(ms, Ordering::SeqCst);
     }
 
     /// Returns the time advanced so far.
@@ -125,7 +132,8 @@ impl Default for SteppedClock {
 impl Clock for SteppedClock {
     fn now(&self) -> ClockReading {
         let elapsed = self.elapsed();
-        ClockReading { unix: self.start.saturating_add(elapsed), monotonic: elapsed }
+        let reading = ClockReading { unix: self.start.saturating_add(elapsed), monotonic: elapsed };
+        reading.shifted(self.jumped.load(Ordering::SeqCst))
     }
 }
 

@@ -6,7 +6,7 @@ use foreseal_chain::ClockReading;
 use foreseal_replication::quorum::BeatSender;
 use parking_lot::Mutex;
 
-use crate::{NodeError, Producer, cluster::ClusterMember};
+use crate::{NodeError, Producer, ProductionError, cluster::ClusterMember};
 
 /// Driver of a member of a cluster. [`Node::start`](crate::Node::start) runs it on a thread; a test that owns
 /// the clock runs it itself.
@@ -41,6 +41,8 @@ impl ClusterDriver {
     pub fn tick(&mut self, now: ClockReading, keep_going: &mut dyn FnMut() -> bool) -> Result<(), NodeError> {
         match self.producer.tick(now, keep_going) {
             Err(error) if error.is_loss_of_ownership() => self.member.demote(&error.to_string()),
+            // Another member may have the right time.
+            Err(error @ ProductionError::AheadOfClock { .. }) => self.member.resign(&error.to_string()),
             ticked => ticked?,
         }
         self.member.register();

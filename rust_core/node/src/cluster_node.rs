@@ -44,6 +44,7 @@ impl Node {
             head: None,
             quorum: None,
             last_takeover: None,
+            clock_difference: None,
         })
     }
 

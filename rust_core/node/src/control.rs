@@ -6,6 +6,9 @@
 //!
 //! The caller's thread does the work under the writer's lock. So a result is returned only after the change
 //! is durable and published. This holds whether a thread or the owner of the clock ticks the node.
+//!
+//! A long command runs in slices and releases the lock between them, so that ticks and a stop need not wait for it.
+//! Other commands do wait; ticks only renew the freshness until it ends.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -15,12 +18,13 @@ use std::{
 
 use foreseal_journal::JournalError;
 use foreseal_replication::Phase;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     BlockSlot, ControlError, ProductionError, StoreFailed, sequencer::Sequencer, shared_state::SharedState,
 };
 
+pub(crate) mod commands;
 mod driver;
 mod finality;
 mod mine;
@@ -30,36 +34,43 @@ mod reorg;
 pub(crate) mod snapshots;
 mod time;
 
-/// Access to the sequencer of a node; empty before the journal is replayed and after a stop.
+pub use mine::MiningOrder;
+
+/// Access to the sequencer of a node.
 #[derive(Default)]
-pub(crate) struct Control(Mutex<Option<Arc<Mutex<Sequencer>>>>);
+pub(crate) struct Control {
+    /// `None` before the journal is replayed and after a stop.
+    sequencer: Mutex<Option<Arc<Mutex<Sequencer>>>>,
+    /// Held by the command that runs.
+    command: Mutex<()>,
+}
 
 impl Control {
     pub(crate) fn open(&self, sequencer: Arc<Mutex<Sequencer>>) {
-        *self.0.lock() = Some(sequencer);
+        *self.sequencer.lock() = Some(sequencer);
     }
 
     /// Waits until the store holds everything that was queued.
     pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
-        let sequencer = self.0.lock().clone();
+        let sequencer = self.sequencer.lock().clone();
         sequencer.map_or(Ok(()), |sequencer| sequencer.lock().drain())
     }
 
     /// Records durably that the journal ends here cleanly.
     pub(crate) fn close_journal(&self) -> Result<(), JournalError> {
-        let sequencer = self.0.lock().clone();
+        let sequencer = self.sequencer.lock().clone();
         sequencer.map_or(Ok(()), |sequencer| sequencer.lock().close_journal())
     }
 
     /// Writes one batch to a store that has no thread. Returns `true` if there was work.
     pub(crate) fn write_store(&self) -> bool {
-        let sequencer = self.0.lock().clone();
+        let sequencer = self.sequencer.lock().clone();
         sequencer.is_some_and(|sequencer| sequencer.lock().write_store())
     }
 
     /// Rejects requests from now on. Waits for the one in progress.
     pub(crate) fn close(&self) {
-        let sequencer = self.0.lock().take();
+        let sequencer = self.sequencer.lock().take();
         if let Some(sequencer) = sequencer {
             let _ended = sequencer.lock();
         }
@@ -70,17 +81,48 @@ impl Control {
         shared: &SharedState,
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
-        let Some(sequencer) = self.0.lock().clone() else {
-            return Err(match shared.phase() {
-                Phase::Replaying { .. } => ControlError::Starting,
-                Phase::Failed(reason) => ControlError::Stopped(reason),
-                Phase::Following | Phase::Disconnected(_) => ControlError::Follower,
-                Phase::Producing | Phase::Serving | Phase::Stopped => {
-                    ControlError::Stopped("the node is stopped".to_owned())
-                }
-            });
-        };
+        let _command = self.command.lock();
+        let sequencer = self.sequencer(shared)?;
         Self::run_locked(&mut sequencer.lock(), shared, act)
+    }
+
+    /// Runs a long command in slices until one returns `true`, with the lock released between them. The changes of
+    /// completed slices stay.
+    ///
+    /// # Errors
+    /// Returns [`ControlError::Interrupted`] if `keep_going` returns `false` or the node ends its commands.
+    pub(crate) fn run_slices(
+        &self,
+        shared: &SharedState,
+        keep_going: &mut dyn FnMut() -> bool,
+        slice: &mut dyn FnMut(&mut Sequencer) -> Result<bool, ControlError>,
+    ) -> Result<(), ControlError> {
+        let _command = self.command.lock();
+        let sequencer = self.sequencer(shared)?;
+        let _running = shared.commands.begin();
+        loop {
+            if shared.commands.are_ended() || shared.stopping() || !keep_going() {
+                return Err(ControlError::Interrupted);
+            }
+            let mut locked = sequencer.lock();
+            if Self::run_locked(&mut locked, shared, &mut *slice)? {
+                return Ok(());
+            }
+            // A thread that waits is next, even if this one asks again at once.
+            MutexGuard::unlock_fair(locked);
+        }
+    }
+
+    fn sequencer(&self, shared: &SharedState) -> Result<Arc<Mutex<Sequencer>>, ControlError> {
+        let sequencer = self.sequencer.lock().clone();
+        sequencer.ok_or_else(|| match shared.phase() {
+            Phase::Replaying { .. } => ControlError::Starting,
+            Phase::Failed(reason) => ControlError::Stopped(reason),
+            Phase::Following | Phase::Disconnected(_) => ControlError::Follower,
+            Phase::Producing | Phase::Serving | Phase::Stopped => {
+                ControlError::Stopped("the node is stopped".to_owned())
+            }
+        })
     }
 
     /// Does the same as [`Self::run`], but waits at most `wait` for the sequencer, which may wait for a quorum.
@@ -90,7 +132,7 @@ impl Control {
         shared: &SharedState,
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
-        let sequencer = self.0.lock().clone().ok_or(ControlError::Starting)?;
+        let sequencer = self.sequencer.lock().clone().ok_or(ControlError::Starting)?;
         let Some(mut sequencer) = sequencer.try_lock_for(wait) else { return Err(ControlError::Busy) };
         Self::run_locked(&mut sequencer, shared, act)
     }

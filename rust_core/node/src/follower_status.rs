@@ -1,5 +1,7 @@
 //! Status of a node that follows a sequencer.
 
+use std::time::Duration;
+
 use foreseal_replication::{FollowerClient, PoolStart};
 
 use crate::{FollowingStatus, Status, shared_state::SharedState};
@@ -25,5 +27,7 @@ pub(crate) fn follower_status(client: &FollowerClient, shared: &SharedState) -> 
             time_since_frame: shared.time_since_frame(),
         }),
         cluster: None,
+        // The node that seals the blocks reports it.
+        clock_lead: Duration::ZERO,
     }
 }

@@ -4,6 +4,7 @@ mod activity;
 mod chain_draft;
 mod chain_loss;
 mod changes;
+mod clock_lead;
 mod cluster;
 mod cluster_driver;
 mod cluster_node;
@@ -66,6 +67,7 @@ pub use cluster::{
 };
 pub use cluster_driver::ClusterDriver;
 pub use cluster_node::Handover;
+pub use control::MiningOrder;
 pub use driver_state::{BlockVerdict, BuiltPayload, ForkChoice, HeadChoice, PayloadRequest};
 pub use environment::{NodeEnvironment, Randomness};
 pub use errors::NodeError;
@@ -90,7 +92,7 @@ pub use settings::{
 };
 pub use slot::BlockSlot;
 pub use start_error::StartError;
-pub use status::{FollowingStatus, Head, Status};
+pub use status::{FollowingStatus, Head, Status, Warning};
 pub use step_signer::{KeyError, StepSigner};
 pub use submission::Sent;
 pub use write_queue::StoreFailed;

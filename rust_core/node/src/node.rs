@@ -517,6 +517,7 @@ impl Node {
             shown: self.view().is_some(),
             following: None,
             cluster: self.cluster_status(),
+            clock_lead: self.shared.clock_lead.get(),
         }
     }
 

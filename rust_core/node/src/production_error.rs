@@ -21,12 +21,23 @@ pub enum ProductionError {
     /// The store failed. No data is lost: the journal has what the store lacks.
     #[error(transparent)]
     Store(#[from] StoreFailed),
+    /// The newest sealed block is ahead of the clock. Other members of a cluster may have another clock.
+    #[error(
+        "the newest block is {lead} s ahead of the clock, limit {limit} s: correct the clock, or raise --max-clock-lead so \
+         that the lead is worked off"
+    )]
+    AheadOfClock { lead: u64, limit: u64 },
     /// Production is halted: an earlier change failed midway, or the node has recorded a failure.
     #[error("{0}")]
     Halted(String),
 }
 
 impl ProductionError {
+    /// Returns `true` if production on this machine has failed for good.
+    pub(crate) fn is_failure(&self) -> bool {
+        !self.is_loss_of_ownership() && !matches!(self, Self::AheadOfClock { .. })
+    }
+
     /// Returns `true` if another process writes the chain, or may: nothing here has failed.
     pub(crate) fn is_loss_of_ownership(&self) -> bool {
         matches!(self, Self::Journal(JournalError::Superseded { .. } | JournalError::Interrupted))
@@ -40,6 +51,8 @@ pub enum ControlError {
     Starting,
     #[error("production stopped: {0}")]
     Stopped(String),
+    #[error("the command was ended before its last block: its caller is gone, or the node stops")]
+    Interrupted,
     #[error("only the sequencer supports this; this process follows it")]
     Follower,
     #[error("the writer is waiting for the quorum of its journal: try again once it answers")]

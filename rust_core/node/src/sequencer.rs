@@ -169,11 +169,6 @@ impl Sequencer {
         ChainDraft::new(&self.chain, self.stamp())
     }
 
-    /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.
-    pub(crate) fn next_slot(&self, chain: &Chain, now: ClockReading) -> BlockSlot {
-        BlockSlot::next_after(now, chain.latest().block.header.timestamp, self.mining.block_time())
-    }
-
     /// Returns the attributes of the next block, with this timestamp.
     pub(crate) fn next_block_attributes(&mut self, timestamp: u64) -> NextBlockAttributes {
         let production = &self.settings.production;
@@ -205,7 +200,7 @@ impl Sequencer {
     ) -> Result<(), ProductionError> {
         let done = self.try_tick(now, keep_going);
         if let Err(error) = &done
-            && !error.is_loss_of_ownership()
+            && error.is_failure()
         {
             self.shared.set_phase(Phase::Failed(error.to_string()));
         }
@@ -217,6 +212,9 @@ impl Sequencer {
         now: ClockReading,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(), ProductionError> {
+        if self.pauses_for_clock(now)? {
+            return Ok(());
+        }
         if let Some(reason) = self.halted.clone().or_else(|| self.shared.failure()) {
             return Err(ProductionError::Halted(reason));
         }
@@ -225,12 +223,13 @@ impl Sequencer {
             return self.tick_driven(keep_going);
         }
         let Some(slot) = self.slot else { return Ok(()) };
-        let mut retired = None;
-        if self.mining.is_timed() && slot.ended(now) {
+        let (is_commanded, mut retired) = (self.shared.commands.is_running(), None);
+        if !is_commanded && self.mining.is_timed() && slot.ended(now) {
             retired = Some(self.seal_and_open_next(now.shifted(self.chain.clock_offset()))?);
         }
         self.collect_slow();
         match self.mining {
+            _ if is_commanded => {}
             Mining::Automatic => self.seal_executable(keep_going).map_err(ControlError::into_production)?,
             Mining::Manual if self.shared.pool.counts().pooled > 0 => {
                 self.catch_up().map_err(ControlError::into_production)?;
@@ -372,6 +371,11 @@ impl Sequencer {
             self.unshown.extend(self.journal.local().newest());
         }
         Ok(())
+    }
+
+    /// Returns `true` if other machines have the journal as well.
+    pub(crate) fn has_quorum(&self) -> bool {
+        self.inputs.quorum.is_some()
     }
 
     /// Returns `true` if this process writes the chain.

@@ -168,6 +168,8 @@ pub struct Settings {
     /// Genesis of the chain; `None` uses the genesis that the data directory was created with.
     pub genesis: Option<Genesis>,
     pub production: Production,
+    /// Maximum time by which the newest block may be ahead of the clock; production pauses above it.
+    pub max_clock_lead: Duration,
     /// `false` only serves reads: submissions are pooled and nothing executes.
     pub produce: bool,
     /// `true` if a consensus client opens and seals the blocks, and names the safe and the finalized block.
@@ -191,6 +193,10 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Default of [`Self::max_clock_lead`]. Synchronized clocks differ by far less, a lead that long is worked off in
+    /// ten minutes with the default block time, and deadlines in contracts are usually longer.
+    pub const MAX_CLOCK_LEAD: Duration = Duration::from_mins(5);
+
     /// Returns `true` if the node neither shares a quorum journal nor follows another machine.
     pub(crate) fn works_alone(&self) -> bool {
         self.cluster.quorum.is_none() && !matches!(self.role, Role::Replica { .. })
@@ -245,6 +251,7 @@ impl Settings {
             datadir,
             genesis: None,
             production: Production::default(),
+            max_clock_lead: Self::MAX_CLOCK_LEAD,
             produce: true,
             driver: false,
             finality: FinalityDepth::default(),

@@ -18,6 +18,8 @@ use parking_lot::{Condvar, Mutex};
 use crate::{
     Changes, InspectionPoint, PayloadFeed, Watcher, WriterMetrics,
     activity::Activity,
+    clock_lead::ClockLead,
+    control::commands::Commands,
     request_handler::RequestHandler,
     status::ScrubProgress,
     store_writer::{StoreGauge, StoreObservers},
@@ -44,6 +46,9 @@ pub(crate) struct SharedState {
     scrubs: AtomicBool,
     watcher: OnceLock<Arc<dyn Watcher>>,
     pub(crate) metrics: Arc<WriterMetrics>,
+    pub(crate) clock_lead: ClockLead,
+    /// Long commands of callers of [`Node::control`](crate::Node::control).
+    pub(crate) commands: Commands,
     /// Activity of the writing thread.
     pub(crate) activity: Activity,
     /// Handler for the queries of followers.
@@ -82,6 +87,8 @@ impl SharedState {
             scrubs: AtomicBool::new(false),
             watcher: OnceLock::new(),
             metrics: Arc::default(),
+            clock_lead: ClockLead::default(),
+            commands: Commands::default(),
             activity: Activity::default(),
             query_handler: RequestHandler::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
@@ -300,6 +307,20 @@ impl SharedState {
         if let Some(frames) = self.frames() {
             frames.wake();
         }
+    }
+
+    /// Continues production that failed for `reason` alone. Returns `false` after another failure.
+    pub(crate) fn resume(&self, reason: &str) -> bool {
+        let mut phase = self.phase.lock();
+        let failed_for_it = matches!(&phase.0, Phase::Failed(failed) if failed == reason);
+        if failed_for_it {
+            phase.0 = Phase::Producing;
+        }
+        drop(phase);
+        if let Some(frames) = self.frames() {
+            frames.wake();
+        }
+        failed_for_it
     }
 
     /// Sets the phase as the following thread sees it. A failure stays, and a process that writes the chain has

@@ -14,6 +14,11 @@ pub struct BlockSlot {
     pub due: Duration,
 }
 
+/// Lead of a timestamp over the clock that counts as none: a block may be sealed a little early.
+const MAX_JITTER: Duration = Duration::from_millis(100);
+/// Minimum time between blocks while a lead is worked off, in seconds: their timestamps grow by 1.
+const MIN_CATCH_UP_TIME: u64 = 2;
+
 impl BlockSlot {
     /// Returns the slot that contains `now`, for a child of a block with this timestamp.
     ///
@@ -28,6 +33,24 @@ impl BlockSlot {
         Self::with_timestamp(now, slot.max(min), block_time)
     }
 
+    /// Returns the slot of a child like [`Self::next_after`], and works off the lead of its parent over the clock:
+    /// timestamps grow by at least 1 s and by less than the time that passes, until they agree with the clock.
+    ///
+    /// While the lead is large, blocks come at the usual pace, but not faster than every 2 s, and each timestamp grows
+    /// by 1 s. Then a single block of at most two block times ends with its slot on the clock.
+    pub fn catching_up_after(now: ClockReading, parent_timestamp: u64, block_time: u64) -> Self {
+        if lead(now, parent_timestamp) <= MAX_JITTER || mutant!("keep-lead") {
+            return Self::next_after(now, parent_timestamp, block_time);
+        }
+        let slot = (parent_timestamp / block_time).saturating_add(1).saturating_mul(block_time);
+        let wait = Duration::from_secs(slot).saturating_sub(now.unix);
+        if wait <= Duration::from_secs(block_time.saturating_mul(2)) {
+            return Self { timestamp: slot, due: now.monotonic + wait };
+        }
+        let pause = Duration::from_secs(block_time.max(MIN_CATCH_UP_TIME));
+        Self { timestamp: parent_timestamp.saturating_add(1), due: now.monotonic + pause }
+    }
+
     /// Returns the slot of a block with this timestamp, whether new or found in progress after a restart. The
     /// block is due at its timestamp, at once if that is past, and at most one block time from now.
     pub fn with_timestamp(now: ClockReading, timestamp: u64, block_time: u64) -> Self {
@@ -39,6 +62,11 @@ impl BlockSlot {
     pub fn ended(&self, now: ClockReading) -> bool {
         now.monotonic >= self.due
     }
+}
+
+/// Returns the time by which a timestamp is ahead of the clock.
+pub(crate) fn lead(now: ClockReading, timestamp: u64) -> Duration {
+    Duration::from_secs(timestamp).saturating_sub(now.unix)
 }
 
 #[cfg(test)]
@@ -94,5 +122,67 @@ mod tests {
     #[test]
     fn missed_slots_are_not_filled_in() {
         assert_eq!(BlockSlot::next_after(now(90_500, 0), 12, 2).timestamp, 92);
+    }
+
+    /// Seals blocks from `now` on until the chain agrees with the clock. Returns the slots and the time of the end.
+    fn catch_up(mut now: ClockReading, parent: u64, block_time: u64) -> (Vec<BlockSlot>, ClockReading) {
+        let (mut timestamp, mut slots) = (parent, Vec::new());
+        while lead(now, timestamp) > MAX_JITTER {
+            let slot = BlockSlot::catching_up_after(now, timestamp, block_time);
+            let passed = slot.due.saturating_sub(now.monotonic);
+            let grown = Duration::from_secs(slot.timestamp - timestamp);
+            assert!(
+                grown >= Duration::from_secs(1) && grown < passed,
+                "{slot:?} after {timestamp} at {now:?}"
+            );
+            assert!(passed <= Duration::from_secs(block_time * 2), "{slot:?} after {timestamp} at {now:?}");
+            now = ClockReading { unix: now.unix + passed, monotonic: slot.due };
+            timestamp = slot.timestamp;
+            slots.push(slot);
+            assert!(slots.len() < 10_000, "the lead does not end");
+        }
+        (slots, now)
+    }
+
+    #[test]
+    fn lead_is_worked_off_and_ends_with_a_slot() {
+        for block_time in [1, 2, 3, 12] {
+            for lead_ms in [101, 500, 999, 1_000, 1_700, 2_000, 13_400, 30_000, 3_600_000] {
+                let parent = 1_200_000;
+                let start = now(parent * 1_000 - lead_ms, 7);
+                let (slots, end) = catch_up(start, parent, block_time);
+                let last = slots.last().unwrap();
+                assert_eq!(lead(end, last.timestamp), Duration::ZERO);
+                assert_eq!(end.unix, Duration::from_secs(last.timestamp), "sealed at its timestamp");
+                assert_eq!(last.timestamp % block_time, 0);
+                let next = BlockSlot::catching_up_after(end, last.timestamp, block_time);
+                assert_eq!(next, BlockSlot::next_after(end, last.timestamp, block_time));
+            }
+        }
+    }
+
+    #[test]
+    fn lead_of_half_a_minute_is_gone_in_two_with_any_short_block_time() {
+        for block_time in [1, 2] {
+            let start = now(1_000_000, 0);
+            let (_, end) = catch_up(start, 1_030, block_time);
+            assert!(end.unix - start.unix <= Duration::from_mins(1) + Duration::from_secs(2 * block_time));
+        }
+    }
+
+    #[test]
+    fn timestamp_off_the_slots_returns_to_them() {
+        let (slots, _) = catch_up(now(1_000_000, 0), 1_007, 12);
+        assert_eq!(slots, [BlockSlot { timestamp: 1_008, due: Duration::from_secs(8) }]);
+    }
+
+    #[test]
+    fn chain_that_is_not_ahead_keeps_its_slots() {
+        for ahead_ms in [0, 1, 100] {
+            let early = now(12_000 - ahead_ms, 500);
+            assert_eq!(BlockSlot::catching_up_after(early, 12, 2), BlockSlot::next_after(early, 12, 2));
+        }
+        let late = now(90_500, 0);
+        assert_eq!(BlockSlot::catching_up_after(late, 12, 2), BlockSlot::next_after(late, 12, 2));
     }
 }

@@ -7,7 +7,7 @@ use foreseal_chain::View;
 use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus, quorum::EngineFinding};
 use parking_lot::Mutex;
 
-use crate::ClusterStatus;
+use crate::{ClusterStatus, clock_lead::MAX_UNREPORTED};
 
 /// Shared progress of the scrub, for status and metrics.
 pub(crate) type ScrubProgress = Arc<Mutex<ScrubStatus>>;
@@ -36,6 +36,27 @@ pub struct Status {
     pub following: Option<FollowingStatus>,
     /// `None` if the process works alone.
     pub cluster: Option<ClusterStatus>,
+    /// Time by which the newest block that this process sealed is ahead of its clock, as of the last tick.
+    pub clock_lead: Duration,
+}
+
+/// Condition that an operator should correct although the node works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    #[error("the newest block is {} s ahead of the clock; the lead is being worked off", lead.as_secs())]
+    AheadOfClock { lead: Duration },
+    #[error("the clock is {ahead_ms} ms ahead of those of most members, so that this one does not take over")]
+    ClockDiffers { ahead_ms: i64 },
+}
+
+impl Warning {
+    /// Returns the code of the warning in JSON.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AheadOfClock { .. } => "ahead_of_clock",
+            Self::ClockDiffers { .. } => "clock_differs",
+        }
+    }
 }
 
 /// Status of the connection from a follower to its sequencer.
@@ -79,6 +100,14 @@ impl From<&View> for Head {
 }
 
 impl Status {
+    /// Returns the conditions that an operator should correct.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let lead = Some(self.clock_lead).filter(|lead| *lead > MAX_UNREPORTED);
+        let difference = self.cluster.as_ref().and_then(|cluster| cluster.clock_difference);
+        let lead = lead.map(|lead| Warning::AheadOfClock { lead });
+        lead.into_iter().chain(difference.map(|ahead_ms| Warning::ClockDiffers { ahead_ms })).collect()
+    }
+
     /// Checks that the node can be relied on. A node that only serves has no ticks, so it cannot be late.
     ///
     /// # Errors
@@ -163,6 +192,7 @@ mod tests {
             head: None,
             quorum: Some(quorum),
             last_takeover: None,
+            clock_difference: None,
         };
         Status {
             phase: Phase::Producing,
@@ -176,6 +206,7 @@ mod tests {
             shown: true,
             following: None,
             cluster: Some(cluster),
+            clock_lead: Duration::ZERO,
         }
     }
 

@@ -58,7 +58,9 @@ impl Node {
     /// Adds a submission to the pool. Under automine, its block is sealed when this returns.
     fn admit(&self, submission: CheckedTransaction, runnable: bool) -> Result<Admission, SubmitError> {
         let admission = self.shared.admit(submission, runnable)?;
+        // A long command includes the submission in its next block.
         if self.shared.is_automine()
+            && !self.shared.commands.is_running()
             && let Err(error) = self.control(|writer| writer.seal_executable(&mut || true))
         {
             // The transaction is in the pool; a failure of the writer is reported by health checks.

@@ -4,10 +4,16 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use alloy_primitives::B256;
-use foreseal_chain::{Clock, SteppedClock, View};
+use foreseal_chain::{Clock, ClockReading, SteppedClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
     BOUNDS, ClusterDriver, ClusterRole, ClusterSettings, Node, NodeEnvironment, QuorumSettings, Settings,
@@ -64,7 +70,18 @@ impl Machines {
         Member { node, driver }
     }
 
+    /// Starts a member whose wall clock differs from that of the others.
+    fn start_with(&self, number: usize, clock: &Arc<OwnClock>) -> Member {
+        let node = self.open_with(number, number > 0, clock.clone());
+        let driver = node.start_member().unwrap().expect("the settings name a quorum journal");
+        Member { node, driver }
+    }
+
     fn open(&self, number: usize, standby: bool) -> Arc<Node> {
+        self.open_with(number, standby, self.clock.clone())
+    }
+
+    fn open_with(&self, number: usize, standby: bool, clock: Arc<dyn Clock>) -> Arc<Node> {
         let seed = u64::try_from(number).unwrap() + 1;
         let mut count = seed << 32;
         let randomness = Box::new(move || {
@@ -72,7 +89,7 @@ impl Machines {
             alloy_primitives::keccak256(count.to_be_bytes())
         });
         let environment = NodeEnvironment {
-            clock: self.clock.clone(),
+            clock,
             randomness,
             // The operator installs the same key on all members.
             secret: Box::new(|| B256::repeat_byte(1)),
@@ -86,7 +103,7 @@ impl Machines {
         self.clock.advance(STEP / 2);
         for member in members {
             if member.driver.leads() {
-                let now = self.clock.now();
+                let now = member.node.now();
                 member.driver.tick(now, &mut || true).unwrap();
             } else {
                 member.driver.poll().unwrap();
@@ -105,6 +122,24 @@ impl Machines {
             self.clock.advance(STEP / 2);
         }
         panic!("the standby does not take over");
+    }
+}
+
+/// Clock of a machine whose wall clock is ahead of that of the others.
+struct OwnClock {
+    machines: Arc<SteppedClock>,
+    ahead_ms: AtomicI64,
+}
+
+impl OwnClock {
+    fn new(machines: &Machines, ahead_ms: i64) -> Arc<Self> {
+        Arc::new(Self { machines: machines.clock.clone(), ahead_ms: ahead_ms.into() })
+    }
+}
+
+impl Clock for OwnClock {
+    fn now(&self) -> ClockReading {
+        self.machines.now().shifted(self.ahead_ms.load(Ordering::SeqCst))
     }
 }
 
@@ -274,4 +309,78 @@ fn a_member_of_an_engine_that_lost_its_data_fails_with_the_reason() {
     assert!(node.submit(&workload.next_transaction()).is_err());
     // The thread of the member has ended: nothing waits for it.
     node.stop();
+}
+
+#[test]
+fn a_member_whose_clock_differs_from_most_does_not_take_over() {
+    let machines = Machines::new(3);
+    let mut leader = machines.start(0, false);
+    leader.driver.poll().unwrap();
+    let (ahead, mut right) = (OwnClock::new(&machines, 30_000), machines.start(2, true));
+    let mut wrong = machines.start_with(1, &ahead);
+    for _ in 0..150 {
+        machines.step(&mut [&mut leader, &mut wrong, &mut right]);
+    }
+    let difference = |member: &Member| member.node.cluster_status().unwrap().clock_difference;
+    assert_eq!((difference(&leader), difference(&right)), (None, None), "two of three agree with it");
+    assert!((difference(&wrong).unwrap() - 30_000).abs() < 1_500, "{:?}", difference(&wrong));
+    assert_eq!(wrong.node.status().warnings()[0].code(), "clock_differs");
+    caught_up(&leader.node, &wrong.node);
+    caught_up(&leader.node, &right.node);
+    crash(&machines, leader);
+    for _ in 0..20 {
+        machines.step(&mut [&mut wrong]);
+        assert!(!wrong.driver.leads());
+    }
+    machines.until_leading(&mut right);
+}
+
+#[test]
+fn a_new_leader_works_off_the_lead_of_the_old_one() {
+    let machines = Machines::new(2);
+    let ahead = OwnClock::new(&machines, 30_000);
+    let mut old = machines.start_with(0, &ahead);
+    old.driver.poll().unwrap();
+    let mut new = machines.start(1, true);
+    for _ in 0..60 {
+        machines.step(&mut [&mut old, &mut new]);
+    }
+    let last = caught_up(&old.node, &new.node);
+    crash(&machines, old);
+    machines.until_leading(&mut new);
+    let mut timestamps = vec![last.latest().block.header.timestamp];
+    for _ in 0..200 {
+        machines.step(&mut [&mut new]);
+        let newest = view(&new).latest().block.header.timestamp;
+        if timestamps.last() != Some(&newest) {
+            timestamps.push(newest);
+        }
+    }
+    assert_eq!(new.node.status().warnings()[0].code(), "ahead_of_clock");
+    let grown: Vec<_> = timestamps.windows(2).skip(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(grown.len() > 5 && grown.iter().all(|grown| *grown == 1), "{timestamps:?}");
+}
+
+#[test]
+fn a_leader_too_far_ahead_of_its_clock_gives_the_chain_up() {
+    let machines = Machines::new(2);
+    let clock = OwnClock::new(&machines, 3_600_000);
+    let mut old = machines.start_with(0, &clock);
+    old.driver.poll().unwrap();
+    let mut new = machines.start(1, true);
+    for _ in 0..60 {
+        machines.step(&mut [&mut old, &mut new]);
+    }
+    clock.ahead_ms.store(0, Ordering::SeqCst);
+    machines.step(&mut [&mut old, &mut new]);
+    assert!(!old.driver.leads());
+    assert!(!matches!(old.node.status().phase, Phase::Failed(_)), "it may lead again");
+    for _ in 0..30 {
+        machines.step(&mut [&mut old, &mut new]);
+        assert!(!old.driver.leads() && !new.driver.leads(), "no clock is close enough to the chain");
+    }
+    let error = new.node.cluster_status().unwrap().quorum.unwrap().last_error.unwrap();
+    assert!(error.contains("ahead of the clock"), "{error}");
+    machines.clock.advance(Duration::from_secs(3_500));
+    machines.until_leading(&mut new);
 }

@@ -300,10 +300,17 @@ impl PyNode {
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 
+    /// Ends the long command of a development chain that runs, after the block that it mines, and rejects later ones.
+    /// Call it when a stop begins, so that the stop does not wait for the last block.
+    fn end_commands(&self) {
+        self.core.api.node().end_commands();
+    }
+
     /// Stops production, saves the pool and closes the journal. Calls that wait for a worker thread or a step
     /// are rejected with -32002; running ones finish. Blocks until this is done; a second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
+            self.core.api.node().end_commands();
             drop(self.core.engine.lock().take());
             self.core.scheduler.stop();
             self.core.waits.stop();

@@ -37,6 +37,8 @@ pub struct PySettings {
     block_time: Option<u64>,
     /// Milliseconds.
     step: Option<u64>,
+    /// Milliseconds.
+    max_clock_lead: Option<u64>,
     gas_limit: Option<u64>,
     /// Blocks by which `safe` trails `latest`.
     safe_depth: Option<u64>,
@@ -306,6 +308,7 @@ impl PySettings {
         Ok(Settings {
             genesis,
             production: self.production()?,
+            max_clock_lead: self.max_clock_lead.map_or(Settings::MAX_CLOCK_LEAD, Duration::from_millis),
             produce: self.produce,
             driver: self.engine_api().is_some(),
             sequencer_key: self.sequencer_key.clone(),
@@ -441,6 +444,7 @@ impl PyLimits {
 struct Defaults {
     block_time: u64,
     step: u128,
+    max_clock_lead: u64,
     gas_limit: Option<u64>,
     safe_depth: u64,
     finalized_depth: u64,
@@ -460,6 +464,7 @@ pub fn default_settings(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
     let defaults = Defaults {
         block_time: production.block_time * 1000,
         step: production.step.as_millis(),
+        max_clock_lead: ms(Settings::MAX_CLOCK_LEAD),
         gas_limit: production.gas_limit,
         safe_depth: finality.safe,
         finalized_depth: finality.finalized,

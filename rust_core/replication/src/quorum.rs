@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The key `owner` is the fence: each write of the leader compares its mod revision. The key `head` alone makes
-//! an append exist. No lease and no clock of another machine is involved.
+//! an append exist. No lease and no clock of another machine is involved; a standby whose clock differs from most
+//! others merely does not take over.
 
 mod append_error;
 mod beat_sender;
@@ -21,6 +22,7 @@ mod fence;
 mod journal_export;
 mod journal_import;
 mod journal_tail;
+mod member_clocks;
 mod member_entry;
 mod member_positions;
 mod observation;
@@ -62,6 +64,7 @@ pub use fence::{Fence, QuorumAppend, Wait};
 pub use journal_export::{JournalExport, write_export};
 pub use journal_import::{ImportError, ImportMode, ImportReport, import_journal};
 pub use journal_tail::{AppendSource, AppendSourceError, JournalTail, SourceAppend, SourceAppends};
+pub use member_clocks::MemberClocks;
 pub use member_entry::MemberEntry;
 pub use observation::{HeadEntry, Observation, OwnerEntry};
 pub use owner::Owner;

@@ -4,7 +4,7 @@
 
 use alloy_primitives::Bytes;
 use foreseal_keccak::keccak;
-use foreseal_node::{Head, Status};
+use foreseal_node::{Head, Status, Warning};
 use foreseal_replication::{CatchingUp, Phase, PoolStart, StoreStatus};
 use serde_json::Value;
 
@@ -108,6 +108,8 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     if let Some(reason) = reason(&status) {
         object.json("reason", &Value::from(reason).to_string());
     }
+    object.json("clockLead", &status.clock_lead.as_millis().to_string());
+    object.json("warnings", &Value::from(warnings(&status)).to_string());
     Object::open(object.name("pool"))
         .json("pooled", &counts.pooled.to_string())
         .json("queued", &counts.queued.to_string())
@@ -160,6 +162,11 @@ fn reason(status: &Status) -> Option<&str> {
         Phase::Failed(reason) | Phase::Disconnected(reason) => Some(reason.as_str()),
         _ => None,
     })
+}
+
+fn warnings(status: &Status) -> Vec<Value> {
+    let json = |warning: Warning| serde_json::json!({"code": warning.code(), "message": warning.to_string()});
+    status.warnings().into_iter().map(json).collect()
 }
 
 /// Returns the initial state of the pool: transactions that were only pooled do not survive a crash.

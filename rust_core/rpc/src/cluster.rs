@@ -42,6 +42,9 @@ pub(crate) fn write_cluster(out: &mut Vec<u8>, cluster: &ClusterStatus, follower
     if let Some(takeover) = &cluster.last_takeover {
         write_takeover(object.name("lastTakeover"), takeover);
     }
+    if let Some(ahead) = cluster.clock_difference {
+        object.json("clockDifferenceMs", &ahead.to_string());
+    }
     let list: Vec<Value> = followers.iter().map(follower).collect();
     object.json("followers", &Value::from(list).to_string());
     object.close();

@@ -308,7 +308,7 @@ impl From<ControlError> for RpcError {
         use ControlError as C;
         let code = match &error {
             C::TooMany { what, max } => return Self::limit("the request has", what, *max),
-            C::Starting | C::Busy | C::Stopped(_) | C::Failed(_) => UNAVAILABLE,
+            C::Starting | C::Busy | C::Interrupted | C::Stopped(_) | C::Failed(_) => UNAVAILABLE,
             C::NoSuchBlock(_) => NOT_FOUND,
             C::Timestamp { .. } | C::Clock(_) => INVALID_PARAMS,
             C::Follower

@@ -1,4 +1,4 @@
-"""Causes in the file of a node's store."""
+"""Causes in the file of a node's store, and in its clock."""
 
 import contextlib
 from collections.abc import Iterator
@@ -77,9 +77,25 @@ def rare_scrub(folder: Path) -> Iterator[Started]:
         yield Started(node_job(node), lambda: set_clock(clock, 0))
 
 
+@contextlib.contextmanager
+def corrected_clock(folder: Path) -> Iterator[Started]:
+    """Correct the wall clock of a node that was an hour ahead."""
+    library = build_shim(folder)
+    assert library, "a C compiler is needed to build the core as well"
+    clock = folder / "clock"
+    variables = [f"{name}={value}" for name, value in clock_environment(library, clock).items()]
+    set_clock(clock, 3600)
+    options = ("--port", "0", *FAST, "--datadir", str(folder / "chain"))
+    command = ["/usr/bin/env", *variables, foreseal_command(), "dev", *options]
+    with stopping(LiveNode(command)) as node:
+        wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > 1, SECONDS, "blocks")
+        yield Started(node_job(node), lambda: set_clock(clock, 0))
+
+
 STORE_SCENARIOS = (
     Scenario("damage to stored data", frozenset({"ForesealStoreDamaged", "ForesealInternalErrors"}), damaged_data),
     Scenario("a disk that reports read errors", frozenset({"ForesealScrubErrors"}), unreadable_disk),
     Scenario("a store without checksums", frozenset({"ForesealStoreUnchecked"}), pages_without_checksum),
+    Scenario("a clock that was an hour ahead", frozenset({"ForesealAheadOfClock"}), corrected_clock),
     Scenario("four days between two scrubs", frozenset({"ForesealScrubStale"}), rare_scrub),
 )

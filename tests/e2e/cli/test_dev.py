@@ -1,15 +1,18 @@
 """`foreseal dev`: options, data folder, port and signals. `live/test_first_run.py` tests banner and first call."""
 
+import contextlib
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from command import foreseal
-from live import live_node, wait_for
+from live import Rpc, live_node, wait_for
 from live.process import foreseal_command
 
 WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
@@ -102,3 +105,26 @@ def test_signal_during_the_start_exits_with_code_0(reached: Callable[[int], bool
         process.send_signal(number)
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
+
+
+def test_long_command_ends_at_sigterm_and_its_blocks_stay(tmp_path: Path) -> None:
+    options = ("--datadir", str(tmp_path / "chain"))
+    with live_node(*options) as node, ThreadPoolExecutor() as pool, contextlib.closing(Rpc(node.url)) as caller:
+        mined = pool.submit(caller.envelope, "hardhat_mine", hex(100_000))
+        wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > 500, 30, "blocks")
+        assert node.stop() == 0
+        assert mined.result()["error"]["code"] == -32002
+    with live_node(*options) as node:
+        assert int(node.rpc("eth_blockNumber"), 16) > 500
+
+
+def test_long_command_ends_with_its_caller() -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"hardhat_mine","params":["0x186a0"]}'
+    lines = ("POST / HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", f"Content-Length: {len(body)}")
+    with live_node() as node:
+        with socket.create_connection(("127.0.0.1", int(node.url.rpartition(":")[2]))) as caller:
+            caller.sendall("\r\n".join((*lines, "", "")).encode() + body)
+            wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > 500, 30, "blocks")
+        # Another command waits for the one that runs.
+        node.rpc("evm_mine")
+        assert int(node.rpc("eth_blockNumber"), 16) < 100_000

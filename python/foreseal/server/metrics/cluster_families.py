@@ -40,6 +40,12 @@ def _epoch(readings: Readings) -> Iterable[Sample]:
     return (Sample({}, cluster["epoch"]),) if cluster else ()
 
 
+def _clock_difference(readings: Readings) -> Iterable[Sample]:
+    if "quorum" not in readings.cluster:
+        return ()
+    return (Sample({}, readings.cluster.get("clockDifferenceMs", 0) / 1000),)
+
+
 def _findings(readings: Readings) -> Iterable[Sample]:
     quorum = readings.cluster.get("quorum")
     if quorum is None:
@@ -64,6 +70,12 @@ CLUSTER = (
         ("role",),
     ),
     Family("foreseal_cluster_epoch", "gauge", "Number of the current ownership; each takeover adds one.", _epoch),
+    Family(
+        "foreseal_cluster_clock_difference_seconds",
+        "gauge",
+        "Time by which the clock of this standby is ahead of those of most members; 0 if it agrees.",
+        _clock_difference,
+    ),
     _quorum("ok", "gauge", "1 if etcd answered in the last second, 0 if not.", lambda quorum: int(quorum["ok"])),
     _quorum(
         "silence_seconds",

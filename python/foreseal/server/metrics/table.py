@@ -144,6 +144,12 @@ _CHAIN = (
         "view_index", "gauge", "Index of the newest step of the block under construction.", lambda r: r.freshness[1]
     ),
     _scalar("view_age_seconds", "gauge", "Time since the last tick.", lambda r: r.freshness[2] / 1000),
+    _scalar(
+        "clock_lead_seconds",
+        "gauge",
+        "Time by which the newest block sealed by this process is ahead of its clock.",
+        lambda r: r.status["clockLead"] / 1000,
+    ),
     _scalar("ready", "gauge", "1 if the node is ready, 0 if not.", lambda r: int(r.node.ready()[0])),
     _scalar("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.metrics["blocks"]),
     _scalar(

@@ -148,6 +148,8 @@ class Settings:
     """Milliseconds between blocks, whole seconds."""
     step: int = 200
     """Milliseconds between pre-confirmed steps."""
+    max_clock_lead: int = 5 * 60 * 1000
+    """Milliseconds by which the newest block may be ahead of the clock; production pauses above it."""
     automine: bool = False
     """True if a development chain seals each submission at once."""
     revert_reason: str = REASON_IN_DATA
@@ -299,6 +301,7 @@ class Settings:
                 "chain": chain,
                 "block_time": self.block_time,
                 "step": self.step,
+                "max_clock_lead": self.max_clock_lead,
                 "gas_limit": self.gas_limit,
                 "safe_depth": self.safe_depth,
                 "finalized_depth": self.finalized_depth,

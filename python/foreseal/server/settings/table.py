@@ -138,6 +138,15 @@ _NODE = (
     ),
     _node("step", Duration(0), "Time between pre-confirmed steps, at least 10ms."),
     Setting(
+        key="node.max_clock_lead",
+        name="max_clock_lead",
+        kind=Duration(0),
+        help="Stop production while the newest block is ahead of the clock by more than this.",
+        more="A smaller lead is worked off. See [the clock](../operate/operations.md#the-clock).",
+        path="max_clock_lead",
+        commands=frozenset[Command](("run", "app")),
+    ),
+    Setting(
         key="node.automine",
         name="automine",
         kind=Flag(),

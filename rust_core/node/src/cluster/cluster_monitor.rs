@@ -66,6 +66,9 @@ pub struct ClusterStatus {
     /// `None` if this process does not use the engine.
     pub quorum: Option<QuorumStatus>,
     pub last_takeover: Option<TakeoverRecord>,
+    /// Milliseconds by which the clock of this standby is ahead of those of most members; `None` if it agrees, or if
+    /// theirs are unknown.
+    pub clock_difference: Option<i64>,
 }
 
 /// Status of the engine as a leader or a standby sees it.
@@ -100,6 +103,7 @@ struct MonitorState {
     last_error: Option<String>,
     last_takeover: Option<TakeoverRecord>,
     engine_findings: Vec<EngineFinding>,
+    clock_difference: Option<i64>,
     /// Monotonic time of the last answer of the engine.
     answered: Duration,
 }
@@ -129,6 +133,18 @@ impl ClusterMonitor {
     /// Records an error; `None` clears it.
     pub fn set_error(&self, error: Option<String>) {
         self.state.lock().last_error = error;
+    }
+
+    /// Records the difference of the clock, and logs a new one.
+    pub fn set_clock_difference(&self, ahead_ms: Option<i64>) {
+        let before = std::mem::replace(&mut self.state.lock().clock_difference, ahead_ms);
+        match (before, ahead_ms) {
+            (None, Some(ahead_ms)) => {
+                tracing::warn!(ahead_ms, "the clock differs from most members: this one does not take over");
+            }
+            (Some(_), None) => tracing::info!("the clock no longer differs from most members"),
+            (None, None) | (Some(_), Some(_)) => {}
+        }
     }
 
     /// Records the faults of the engine's members.
@@ -201,6 +217,7 @@ impl ClusterMonitor {
             head: state.head,
             quorum: Some(quorum),
             last_takeover: state.last_takeover.clone(),
+            clock_difference: state.clock_difference.filter(|_| !leads),
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use foreseal_journal::JournalReader;
+use foreseal_primitives::mutant;
 use foreseal_replication::{
     FeedAddress, FollowerClient,
     quorum::{
-        BeatSender, FeedPort, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter, Silence,
-        SilenceDetector, SilenceReason,
+        BeatSender, FeedPort, MemberClocks, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter,
+        Silence, SilenceDetector, SilenceReason,
     },
 };
 use parking_lot::Mutex;
@@ -19,6 +20,8 @@ use crate::{ProductionError, sequencer::Sequencer, shared_state::SharedState};
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between updates of the entry of this member.
 const REGISTER_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval between readings of the clocks of the others, while the owner is active.
+const CLOCK_INTERVAL: Duration = Duration::from_millis(500);
 /// Time without the feed after which the member executes the quorum's tail.
 const FEED_GRACE: Duration = Duration::from_millis(300);
 
@@ -51,12 +54,25 @@ pub(crate) struct ClusterMember {
     warned: Option<String>,
     /// Feed address of an owner that was logged as unusable.
     unusable: Option<String>,
+    /// Clocks of the other members, and the time of their last reading.
+    clocks: MemberClocks,
+    clocks_read: Option<Duration>,
 }
 
 impl ClusterMember {
     pub fn new(parts: MemberParts) -> Self {
         let detector = SilenceDetector::new(parts.profile.run_id);
-        Self { parts, detector, registered: None, behind: None, warned: None, unusable: None }
+        let clocks = MemberClocks::new(parts.profile.run_id);
+        Self {
+            parts,
+            detector,
+            registered: None,
+            behind: None,
+            warned: None,
+            unusable: None,
+            clocks,
+            clocks_read: None,
+        }
     }
 
     /// Returns `true` while this member writes the chain.
@@ -91,14 +107,24 @@ impl ClusterMember {
         let port = self.follow_owner(owner.map(|entry| &entry.owner));
         let silence = self.detector.record(answered, &observed, port);
         let done = match silence {
-            Silence::Active { .. } => self.stay_current(&observed),
+            Silence::Active { .. } => {
+                self.read_clocks();
+                self.stay_current(&observed)
+            }
             // An acquisition whose outcome was unknown has succeeded.
             Silence::Own => self.attempt(&observed, SilenceReason::NoWrites),
             Silence::Silent(SilenceReason::NoOwner) if self.parts.standby => {
                 self.warn(&"the chain has no owner, and a standby does not begin it");
                 return Ok(POLL_INTERVAL);
             }
-            Silence::Silent(reason) => self.attempt(&observed, reason),
+            Silence::Silent(reason) => match self.unfit_clock() {
+                None => self.attempt(&observed, reason),
+                Some(reason) => {
+                    self.warn(&reason);
+                    self.register();
+                    return Ok(POLL_INTERVAL);
+                }
+            },
         };
         self.register();
         match done {
@@ -130,6 +156,32 @@ impl ClusterMember {
             self.register();
         }
         Ok(())
+    }
+
+    /// Returns the reason for which the clock of this member must not time blocks.
+    fn unfit_clock(&self) -> Option<String> {
+        let now = self.parts.shared.clock.now();
+        if let Some(error) = self.parts.sequencer.lock().excessive_lead(now) {
+            return Some(error.to_string());
+        }
+        let ahead_ms = self.clocks.disagreement(now).filter(|_| !mutant!("lead-with-another-clock"))?;
+        Some(format!("the clock of this member is {ahead_ms} ms ahead of those of most members: correct it"))
+    }
+
+    /// Compares the clock with those of the other members, if that is due. Not while the owner is silent: a slow answer
+    /// would delay the takeover.
+    fn read_clocks(&mut self) {
+        let began = self.now();
+        if self.clocks_read.is_some_and(|at| began.saturating_sub(at) < CLOCK_INTERVAL) {
+            return;
+        }
+        self.clocks_read = Some(began);
+        match self.parts.log.members() {
+            Ok(members) => self.clocks.record(members, began, self.parts.shared.clock.now()),
+            Err(error) => tracing::debug!(%error, "cannot read the clocks of the members"),
+        }
+        let ahead_ms = self.clocks.disagreement(self.parts.shared.clock.now());
+        self.parts.monitor.set_clock_difference(ahead_ms);
     }
 
     /// Follows the feed of the owner, unless that is this process. Returns the state of its port.

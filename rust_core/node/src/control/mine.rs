@@ -7,13 +7,50 @@ use foreseal_builder::StepLimits;
 use foreseal_primitives::Flashblock;
 
 use crate::{
-    BlockSlot, ControlError, Mining, ProductionError, chain_draft::ChainDraft, sequencer::Sequencer,
-    writer_metrics::Stopwatch,
+    BlockSlot, ControlError, Mining, Node, ProductionError, chain_draft::ChainDraft, node::NodeRole,
+    sequencer::Sequencer, writer_metrics::Stopwatch,
 };
 
 /// Number of empty blocks that are appended and published together. One fsync per block would dominate the
 /// time. In batches of this size fsync is a small part, and readers still see the chain grow.
 const TOGETHER: u64 = 64;
+
+/// Blocks to mine on demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MiningOrder {
+    pub blocks: u64,
+    /// Seconds between their timestamps; `None` for the block time.
+    pub interval: Option<u64>,
+    /// Timestamp of the first block, in Unix seconds.
+    pub timestamp: Option<u64>,
+}
+
+impl Node {
+    /// Mines blocks like [`Sequencer::mine`], as a long command: readers, ticks and a stop of the node do not wait for
+    /// the last block. `keep_going` returns `false` once the blocks are no longer needed.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Sequencer::mine`], and [`ControlError::Interrupted`]. Blocks that are mined stay.
+    pub fn mine(&self, order: MiningOrder, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ControlError> {
+        let NodeRole::Writer(writing) = &self.part else { return Err(ControlError::Follower) };
+        let (mut has_begun, mut left) = (false, order.blocks);
+        writing.control.run_slices(&self.shared, keep_going, &mut |sequencer| {
+            if !has_begun {
+                sequencer.begin_mining(order)?;
+                has_begun = true;
+            }
+            if left > 0 {
+                left -= sequencer.mine_next(left, order.interval)?;
+            }
+            Ok(left == 0)
+        })
+    }
+
+    /// Ends the long command that runs, and rejects others from now on: the node is about to stop.
+    pub fn end_commands(&self) {
+        self.shared.commands.end();
+    }
+}
 
 impl Sequencer {
     /// Seals the block being built with the transactions that the pool has for it, and repeats until `blocks`
@@ -23,6 +60,23 @@ impl Sequencer {
     /// With an `interval` (seconds), each block's timestamp is that much later than its parent's. The first
     /// block's timestamp counts from the clock, unless it was set explicitly.
     pub fn mine(&mut self, blocks: u64, interval: Option<u64>) -> Result<(), ControlError> {
+        self.begin_mining(MiningOrder { blocks, interval, timestamp: None })?;
+        let mut left = blocks;
+        while left > 0 {
+            if self.shared.stopping() {
+                return Err(ControlError::Stopped("the node is stopped".to_owned()));
+            }
+            left -= self.mine_next(left, interval)?;
+        }
+        Ok(())
+    }
+
+    /// Checks an order, and prepares the block being built for it.
+    fn begin_mining(&mut self, order: MiningOrder) -> Result<(), ControlError> {
+        let MiningOrder { blocks, interval, timestamp } = order;
+        if let Some(timestamp) = timestamp {
+            self.set_next_timestamp(timestamp)?;
+        }
         self.developing()?;
         self.producing()?;
         let max = self.settings.development.map_or(0, |development| development.mined);
@@ -38,19 +92,19 @@ impl Sequencer {
         if blocks > 0 {
             self.catch_up()?;
         }
-        let mut left = blocks;
-        while left > 0 {
-            if self.shared.stopping() {
-                return Err(ControlError::Stopped("the node is stopped".to_owned()));
-            }
-            let mut draft = self.draft();
-            let step = self.execute_in(&mut draft, &mut || true)?;
-            left -= self.seal_some(draft, left, interval)?;
-            if let Some(step) = step {
-                self.finish_step(&step);
-            }
-        }
         Ok(())
+    }
+
+    /// Seals the block being built with the transactions that the pool has for it, and empty blocks after it while the
+    /// pool has none. Returns their number, at most `left`.
+    fn mine_next(&mut self, left: u64, interval: Option<u64>) -> Result<u64, ControlError> {
+        let mut draft = self.draft();
+        let step = self.execute_in(&mut draft, &mut || true)?;
+        let sealed = self.seal_some(draft, left, interval)?;
+        if let Some(step) = step {
+            self.finish_step(&step);
+        }
+        Ok(sealed)
     }
 
     /// Seals the block being built in `draft` and opens the next, with one append and one swap of views.

@@ -46,6 +46,10 @@ impl Sequencer {
         }
         let mut draft = self.unwound(common)?;
         for transactions in blocks {
+            // Nothing is committed yet.
+            if self.shared.stopping() || self.shared.commands.are_ended() {
+                return Err(ControlError::Interrupted);
+            }
             // The new blocks are one block time apart, so the new head is about as old as the one it
             // replaces.
             let parent = draft.chain.latest().block.header.timestamp;

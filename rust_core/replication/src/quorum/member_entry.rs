@@ -20,7 +20,8 @@ pub struct MemberEntry {
     pub version: String,
     /// Sequence number of the first append that it lacks.
     pub next: u64,
-    /// Unix time in milliseconds of this entry by the clock of the process, for display only.
+    /// Unix time in milliseconds of this entry by the clock of the process: for display, and for
+    /// [`MemberClocks`](super::MemberClocks).
     pub updated: u64,
 }
 

@@ -1,8 +1,9 @@
 //! Mining mode, and properties of the next block.
 
 use alloy_primitives::{Address, B256};
-use foreseal_node::Mining;
+use foreseal_node::{Mining, MiningOrder};
 use foreseal_pool::DropReason;
+use foreseal_scheduler::{Stopped, checkpoint};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
@@ -47,20 +48,33 @@ pub const METHODS: &[Method] = &[
 
 fn evm_mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let MineOptions { timestamp, blocks } = params.optional()?.unwrap_or_default();
-    context.node.control(|writer| {
-        if let Some(timestamp) = timestamp {
-            writer.set_next_timestamp(timestamp)?;
-        }
-        writer.mine(blocks.unwrap_or(1), None)
-    })?;
+    run_order(context, MiningOrder { blocks: blocks.unwrap_or(1), interval: None, timestamp })?;
     Ok(br#""0x0""#.to_vec())
 }
 
 fn mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (blocks, interval): (Option<Number>, Option<Number>) = (params.optional()?, params.optional()?);
     let blocks = blocks.map_or(1, |Number(blocks)| blocks);
-    context.node.control(|writer| writer.mine(blocks, interval.map(|Number(seconds)| seconds)))?;
+    let interval = interval.map(|Number(seconds)| seconds);
+    run_order(context, MiningOrder { blocks, interval, timestamp: None })?;
     Ok(NULL.to_vec())
+}
+
+/// Mines until the last block, the stop of the node, or the end of the caller's connection. The time limit of calls
+/// does not apply.
+fn run_order(context: &Context<'_>, order: MiningOrder) -> Result<(), Error> {
+    let mut ended = None;
+    let done = context.node.mine(order, &mut || match checkpoint() {
+        Ok(()) | Err(Stopped::TimeLimit(_)) => true,
+        Err(reason) => {
+            ended = Some(reason);
+            false
+        }
+    });
+    match ended {
+        Some(reason) => Err(reason.into()),
+        None => Ok(done?),
+    }
 }
 
 /// Sets automatic mining. When it is turned off, interval mining remains in effect.

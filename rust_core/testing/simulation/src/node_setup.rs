@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use alloy_primitives::B256;
@@ -36,6 +37,8 @@ pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
         datadir: folder.join("data"),
         genesis: Some(test_genesis(wallets)),
         production: Production { block_time: setup.block_time, ..Production::default() },
+        // Clocks jump by more than any limit.
+        max_clock_lead: Duration::MAX,
         produce: true,
         driver: false,
         finality: FinalityDepth { safe: 2, finalized: 4 },
