@@ -5,6 +5,7 @@ mod chain_draft;
 mod chain_loss;
 mod changes;
 mod clock_lead;
+mod clock_limit;
 mod cluster;
 mod cluster_driver;
 mod cluster_node;
