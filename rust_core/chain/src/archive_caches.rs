@@ -11,10 +11,6 @@ use crate::{ExecutedBlock, Step};
 
 /// Approximate size of a block in bytes, without its transactions.
 const BLOCK_SIZE: u64 = 8 << 10;
-/// Approximate size in bytes of a transaction and its receipt, without input and logs.
-const TRANSACTION_SIZE: usize = 768;
-/// Approximate size in bytes of a log without topics and data.
-const LOG_SIZE: usize = 96;
 /// Approximate size in bytes of the trie nodes by which a step changes the state of its parent.
 const STATE_SIZE: u64 = 64 << 10;
 /// The same for each transaction.
@@ -62,17 +58,9 @@ impl ArchiveCaches {
     }
 
     pub fn insert_block(&self, number: u64, block: &Arc<ExecutedBlock>) {
-        let content = &block.block;
-        let logs: usize = content
-            .receipts
-            .iter()
-            .flat_map(|receipt| &receipt.logs)
-            .map(|log| LOG_SIZE + 32 * log.topics().len() + log.data.data.len())
-            .sum();
-        let transactions = content.transactions_length + TRANSACTION_SIZE * content.transactions.len();
         // The size is capped, so that even the largest block is cached and repeated reads decode it once.
         let max_size = self.blocks.capacity().saturating_sub(Cache::<u64, Arc<ExecutedBlock>>::INLINE_SIZE);
-        let size = (BLOCK_SIZE + (logs + transactions) as u64).min(max_size);
+        let size = (block.memory_size as u64).min(max_size);
         self.blocks.insert(number, block.clone(), size);
     }
 

@@ -17,6 +17,7 @@ use crate::{
     ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, Finality, FinalityDepth, GenesisBlock, HashIndex,
     History, ReorgedBlocks, STEP_WINDOW, Step, View, Written,
     archive::Archive,
+    memory_size::{block_size, changes_size, contents_size, step_size},
     sealed::SealedBlocks,
     store_update::{BlockChanges, StoreUpdate},
 };
@@ -66,6 +67,8 @@ struct Open {
     steps: Vector<Arc<Step>>,
     recorded: Vector<Recorded>,
     written: Vector<Written>,
+    /// Size of all of this in memory, in bytes.
+    memory_size: usize,
 }
 
 impl Open {
@@ -75,6 +78,7 @@ impl Open {
             state: self.block.state().clone(),
             steps: self.steps.clone(),
             written: self.written.clone(),
+            memory_size: self.memory_size,
         }
     }
 
@@ -218,7 +222,8 @@ impl Chain {
     /// Makes `block` the block being built, at its step 0.
     pub fn start_block(&mut self, block: PendingBlock, step: Arc<Flashblock>) {
         let (steps, recorded, written) = (Vector::new(), Vector::new(), Vector::new());
-        self.open = Some(Open { block, steps, recorded, written });
+        let memory_size = block_size(&block.block());
+        self.open = Some(Open { block, steps, recorded, written, memory_size });
         self.record_step(0, Recorded { step, change: None });
     }
 
@@ -263,6 +268,8 @@ impl Chain {
             let diff = recorded.step.diff.clone();
             open.written.push_back(Written { step: index, transactions: known, diff });
         }
+        let changed = changes_size(&recorded.step.diff) + changes_size(&recorded.step.end_of_block_diff);
+        open.memory_size += step_size() + contents_size(&block, known) + changed;
         let (time, signature) = (recorded.step.time, recorded.step.signature);
         open.recorded.push_back(recorded);
         open.steps.push_back(Arc::new(Step {
@@ -392,7 +399,8 @@ impl Chain {
         }
         let (block, _) = self.prepare_open(opening)?;
         let (block, state) = (block.block(), block.state().clone());
-        Ok(self.view_with(ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() }, 0))
+        let (steps, written, memory_size) = (Vector::new(), Vector::new(), block_size(&block));
+        Ok(self.view_with(ExecutedBlock { block, state, steps, written, memory_size }, 0))
     }
 
     fn view_with(&self, pending: ExecutedBlock, pending_index: u64) -> View {

@@ -48,6 +48,8 @@ pub struct ExecutedBlock {
     pub steps: Vector<Arc<Step>>,
     /// Overrides in order; only development chains have any. Retained when the steps are dropped.
     pub written: Vector<Written>,
+    /// Approximate size in memory, in bytes; counted once, when the block or its step is made.
+    pub memory_size: usize,
 }
 
 impl Step {
@@ -70,7 +72,8 @@ impl ExecutedBlock {
     pub(crate) fn at_step(&self, step: &Step, index: usize, state: State) -> Self {
         let block = step.block(&self.block);
         let written = self.written.iter().filter(|written| written.step <= index).cloned().collect();
-        Self { block, state, steps: self.steps.take(index + 1), written }
+        let steps = self.steps.take(index + 1);
+        Self { block, state, steps, written, memory_size: self.memory_size }
     }
 
     /// Returns the number of the block.

@@ -8,7 +8,11 @@ use foreseal_primitives::{Block, ChainSpec, GenesisError, StateDiff};
 use foreseal_state::{State, genesis_diff, genesis_header};
 use imbl::Vector;
 
-use crate::{datadir::without_allocation, executed_block::ExecutedBlock};
+use crate::{
+    datadir::without_allocation,
+    executed_block::ExecutedBlock,
+    memory_size::{block_size, changes_size},
+};
 
 /// Genesis block and the state of its allocation. Clones share both.
 #[derive(Clone, Debug)]
@@ -39,7 +43,9 @@ impl GenesisBlock {
             withdrawals,
             transactions_length: 0,
         };
-        let block = ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() };
+        let (steps, written) = (Vector::new(), Vector::new());
+        let memory_size = block_size(&block) + changes_size(&diff);
+        let block = ExecutedBlock { block, state, steps, written, memory_size };
         Self { spec, block: Arc::new(block), diff: Arc::new(diff) }
     }
 

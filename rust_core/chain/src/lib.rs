@@ -15,6 +15,7 @@ mod hash_index;
 mod header_and_state;
 mod history;
 mod log_search;
+mod memory_size;
 mod read_ahead;
 mod reorged_blocks;
 mod replay;

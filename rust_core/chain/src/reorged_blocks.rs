@@ -26,9 +26,11 @@ pub struct ReorgedBlocks {
 }
 
 impl ReorgedBlocks {
-    /// Sets the source of older blocks, and starts the count at `count`.
-    pub(crate) fn set_older(&mut self, older: UnreplayedJournal, count: u64) {
-        self.older = Some(Arc::new(older));
+    /// Sets the source of older blocks, and starts the count at `count`. Of either kind, memory holds at most half of
+    /// `max_bytes`.
+    pub(crate) fn set_older(&mut self, older: UnreplayedJournal, count: u64, max_bytes: usize) {
+        self.blocks.max_bytes = max_bytes / 2;
+        self.older = Some(Arc::new(older.with_max_bytes(max_bytes / 2)));
         self.count = count;
     }
 
@@ -39,6 +41,11 @@ impl ReorgedBlocks {
     fn add(&mut self, block: ReorgedBlock) {
         self.count += 1;
         self.blocks.push(block);
+    }
+
+    /// Returns the size of the blocks in memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.blocks.bytes + self.older.as_ref().map_or(0, |older| older.bytes())
     }
 
     /// Returns the number of blocks taken off the chain since the start of the node.

@@ -14,11 +14,15 @@ pub struct BlockWindow {
     pub blocks: usize,
     /// Maximum number of transactions in these blocks together; the window shrinks to meet it.
     pub transactions: usize,
+    /// Maximum size of these blocks together in memory, in bytes; the window shrinks to meet it.
+    pub bytes: usize,
+    /// Maximum size of reorged blocks in memory, in bytes.
+    pub reorged_bytes: usize,
 }
 
 impl Default for BlockWindow {
     fn default() -> Self {
-        Self { blocks: 32, transactions: 10_000 }
+        Self { blocks: 32, transactions: 10_000, bytes: 80 << 20, reorged_bytes: 32 << 20 }
     }
 }
 
@@ -29,6 +33,10 @@ pub(crate) struct SealedBlocks {
     recent: Vector<Arc<ExecutedBlock>>,
     /// Number of transactions in the recent blocks.
     transactions: usize,
+    /// Size of the recent blocks, in bytes.
+    bytes: usize,
+    /// Total size of the blocks that ever left memory, in bytes.
+    released: u64,
     /// Hashes of the newest blocks, the latest last.
     hashes: Vector<B256>,
     archive: Option<Arc<Archive>>,
@@ -50,8 +58,8 @@ impl SealedBlocks {
         hashes: Vector<B256>,
         archive: Option<Arc<Archive>>,
     ) -> Self {
-        let transactions = block.block.transactions.len();
-        Self { recent: Vector::unit(block), transactions, hashes, archive }
+        let (transactions, bytes) = (block.block.transactions.len(), block.memory_size);
+        Self { recent: Vector::unit(block), transactions, bytes, released: 0, hashes, archive }
     }
 
     /// Replaces the history from which older blocks are read.
@@ -69,6 +77,7 @@ impl SealedBlocks {
 
     pub fn push(&mut self, block: Arc<ExecutedBlock>) {
         self.transactions += block.block.transactions.len();
+        self.bytes += block.memory_size;
         self.hashes.push_back(block.block.hash);
         if self.hashes.len() as u64 > Self::HASHES {
             self.hashes.pop_front();
@@ -81,13 +90,31 @@ impl SealedBlocks {
     /// history must hold that block.
     pub fn pop(&mut self, window: BlockWindow) -> Option<Arc<ExecutedBlock>> {
         let confirmed = self.archive()?.confirmed()?;
-        let within = self.recent.len() <= window.blocks && self.transactions <= window.transactions;
+        let within = self.recent.len() <= window.blocks
+            && self.transactions <= window.transactions
+            && self.bytes <= window.bytes;
         if within || self.recent.len() == 1 || self.first() >= confirmed {
             return None;
         }
         let block = self.recent.pop_front()?;
-        self.transactions -= block.block.transactions.len();
+        self.count_released(&block);
         Some(block)
+    }
+
+    fn count_released(&mut self, block: &ExecutedBlock) {
+        self.transactions -= block.block.transactions.len();
+        self.bytes -= block.memory_size;
+        self.released = self.released.saturating_add(block.memory_size as u64);
+    }
+
+    /// Returns the size of the recent blocks, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the total size of the blocks that ever left memory, in bytes. An older copy holds what has left since.
+    pub fn released(&self) -> u64 {
+        self.released
     }
 
     /// Returns the oldest block in memory.
@@ -173,7 +200,7 @@ impl SealedBlocks {
         while self.latest().number() > number {
             self.hashes.pop_back();
             let Some(last) = self.recent.pop_back() else { break };
-            self.transactions -= last.block.transactions.len();
+            self.count_released(&last);
             if self.recent.is_empty() {
                 self.hashes = Vector::new();
                 self.push(head.clone());

@@ -11,7 +11,11 @@ use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Reader, StoredLogRange, StoredStep, VisitLog};
 use imbl::Vector;
 
-use crate::{ExecutedBlock, HeaderAndState, History, Position, Step, Written, states::States};
+use crate::{
+    ExecutedBlock, HeaderAndState, History, Position, Step, Written,
+    memory_size::{block_size, step_size},
+    states::States,
+};
 
 /// Number of the newest block in the store, plus one; 0 if the store is empty.
 #[derive(Debug, Default)]
@@ -61,7 +65,8 @@ impl History for StoredHistory {
         let written = stored.iter().enumerate().filter_map(|(index, step)| written(index, step)).collect();
         let state = self.state(number, block.header.state_root);
         let steps: Vector<Arc<Step>> = stored.into_iter().map(|one| Arc::new(step(one))).collect();
-        Ok(Some(Arc::new(ExecutedBlock { block, state, steps, written })))
+        let memory_size = block_size(&block) + step_size() * steps.len();
+        Ok(Some(Arc::new(ExecutedBlock { block, state, steps, written, memory_size })))
     }
 
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {

@@ -99,6 +99,21 @@ impl View {
         self.sealed.archive().map(|archive| archive.caches().metrics())
     }
 
+    /// Returns the size of the sealed blocks in memory and of the block being built, in bytes.
+    pub fn block_bytes(&self) -> usize {
+        self.sealed.bytes().saturating_add(self.pending.memory_size)
+    }
+
+    /// Returns the size of the blocks that `self` holds in memory and `newer` no longer does, in bytes.
+    pub(crate) fn bytes_released_since(&self, newer: &Self) -> u64 {
+        newer.sealed.released().saturating_sub(self.sealed.released())
+    }
+
+    /// Returns the size of the reorged blocks in memory, in bytes.
+    pub fn reorged_bytes(&self) -> usize {
+        self.reorged.bytes()
+    }
+
     /// Returns the sealed block with this number.
     pub fn sealed(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         self.sealed.block(number)

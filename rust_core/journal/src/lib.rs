@@ -23,6 +23,7 @@ mod repair;
 mod replay;
 mod segment;
 mod segment_scanner;
+mod segment_sizes;
 mod segment_writer;
 mod show;
 pub mod simulated;

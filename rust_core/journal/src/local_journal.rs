@@ -15,6 +15,7 @@ use crate::{
         segment_name,
     },
     segment_scanner::SegmentScanner,
+    segment_sizes::SegmentSizes,
     segment_writer::{create_segment, sync, write_all},
 };
 
@@ -43,6 +44,7 @@ pub struct LocalJournal {
     /// The segments, oldest first, with the sequence number of their first append. The last one is being
     /// written.
     pub(crate) segments: Vec<(u64, u64)>,
+    pub(crate) sizes: SegmentSizes,
     pub(crate) file: Box<dyn DiskFile>,
     /// Path of that file.
     pub(crate) path: PathBuf,
@@ -272,12 +274,29 @@ impl LocalJournal {
             self.check_locations()?;
             let path = self.dir.join(segment_name(self.segments[0].0));
             self.disk.remove(&path).map_err(JournalError::io("remove", path))?;
-            self.segments.remove(0);
+            let (number, _) = self.segments.remove(0);
+            self.sizes.remove(number);
             removed += 1;
             // One segment at a time, so that a crash cannot leave a gap.
             self.disk.sync_dir(&self.dir).map_err(JournalError::io("sync", &self.dir))?;
         }
         Ok(removed)
+    }
+
+    /// Returns the sequence number of the first append of the newest segments whose files have at most `max_bytes`
+    /// together. The segment being written always counts as one of them.
+    pub fn first_within(&mut self, max_bytes: u64) -> Result<u64, JournalError> {
+        let (mut total, mut first) = (self.header.size, self.chain.sequence);
+        for (at, &(number, sequence)) in self.segments.iter().enumerate().rev() {
+            if at + 1 < self.segments.len() {
+                total = total.saturating_add(self.sizes.read(number, &*self.disk, &self.dir)?);
+                if total > max_bytes {
+                    break;
+                }
+            }
+            first = sequence;
+        }
+        Ok(first)
     }
 
     /// Writes and syncs the append whose records are in the buffer.

@@ -12,6 +12,7 @@ use crate::{
     end_file::{EndFileContent, EndFileWriter, end_path, read_end},
     layout::{ChainLink, FIRST_SEGMENT, SegmentHeader, segment_name},
     segment_scanner::{JournalEnd, ScannedAppend, SegmentScanner, TailState},
+    segment_sizes::SegmentSizes,
     segment_writer::{create_segment, sync, write_all},
 };
 
@@ -131,6 +132,7 @@ fn recover(
         disk,
         dir: dir.to_owned(),
         options,
+        sizes: SegmentSizes::default(),
         segments,
         file,
         header,

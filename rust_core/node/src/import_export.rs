@@ -32,7 +32,7 @@ pub fn import_chain(
 ) -> Result<Summary, NodeError> {
     // Nothing reads the blocks meanwhile, so they leave memory once they are stored.
     let mut settings = settings.clone();
-    settings.store.recent = BlockWindow { blocks: 1, transactions: 0 };
+    settings.store.recent = BlockWindow { blocks: 1, transactions: 0, ..settings.store.recent };
     let (_datadir, started) = open_offline(&settings, disk)?;
     Import::new(started, &settings, path)?.run(report)
 }

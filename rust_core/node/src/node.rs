@@ -109,7 +109,7 @@ impl Node {
         // Development methods write the chain, which only the sequencer can do.
         let settings = Settings { development: None, ..settings };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
-        let shared = Arc::new(SharedState::new(pool, surroundings.clock));
+        let shared = Arc::new(SharedState::new(pool, surroundings.clock, settings.store.memory));
         shared.set_store(store.clone());
         let (spec, window) = (Arc::new(spec), settings.store.recent);
         let caches = Arc::new(ArchiveCaches::new(&settings.store.caches));
@@ -145,7 +145,7 @@ impl Node {
         let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
         record_summary(datadir.path(), &spec, store.options().genesis)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
-        let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone()));
+        let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone(), settings.store.memory));
         shared.set_store(store.clone());
         shared.set_leads(settings.works_alone());
         if settings.cluster.quorum.is_some() {
@@ -488,7 +488,8 @@ impl Node {
     pub fn metrics(&self) -> NodeMetrics {
         let work = self.shared.metrics.clone();
         let archive = self.view().and_then(|view| view.caches());
-        let caches = self.store.caches().into_iter().chain(archive.into_iter().flatten()).collect();
+        let caches = self.store.caches().into_iter().chain(archive.into_iter().flatten());
+        let caches = caches.chain(self.shared.memory_metrics()).collect();
         NodeMetrics { work, pool: self.pool().metrics(), store: self.store.size(), caches }
     }
 

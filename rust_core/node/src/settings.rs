@@ -7,7 +7,10 @@ use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth, STEP_WINDOW};
 use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_replication::{FeedAddress, InvalidProduction, Production};
 
-use crate::{ClusterSettings, write_queue::max_blocks};
+use crate::{
+    ClusterSettings, MemoryBudget,
+    write_queue::{QueueLimits, max_blocks},
+};
 
 /// Maximum gas limit of blocks whose transactions have no cap of their own (EIP-7825). A byte of a log costs 8 gas, and
 /// an append of the journal has at most 2^30 bytes, a part of which state changes need.
@@ -94,16 +97,21 @@ pub struct StoreSettings {
     pub map_size: usize,
     /// Number of newest blocks for which account and slot proofs and steps are available; at least 1,024.
     pub proofs: u64,
-    /// Window of blocks that stay in memory although they are stored.
+    /// Window of blocks that stay in memory although they are stored; `memory` bounds its bytes.
     pub recent: BlockWindow,
     /// Limit on sealed but not stored work, in transactions, above which the builder is throttled; a block
     /// counts 500 more.
     pub backlog: usize,
     /// Number of blocks for which the journal is retained after they are stored.
     pub retention: u64,
+    /// Maximum size of the journal in bytes. Above it, segments that the store has passed are removed before their
+    /// retention ends.
+    pub retention_bytes: u64,
     /// Current time in Unix seconds, which a store that is created or upgraded records.
     pub at: u64,
     pub scrub: ScrubSettings,
+    /// Memory budget of the process. The capacities of `caches` and the bytes of `recent` are shares of it.
+    pub memory: MemoryBudget,
     /// Capacities of all caches of the node.
     pub caches: CacheSizes,
 }
@@ -116,14 +124,33 @@ impl Default for StoreSettings {
             recent: BlockWindow::default(),
             backlog: 50_000,
             retention: 1024,
+            retention_bytes: 8 << 30,
             at: 0,
             scrub: ScrubSettings::default(),
+            memory: MemoryBudget::default(),
             caches: CacheSizes::default(),
         }
+        .with_memory(MemoryBudget::default())
     }
 }
 
 impl StoreSettings {
+    /// Returns the settings with another memory budget, and with all that are shares of it.
+    #[must_use]
+    pub fn with_memory(self, memory: MemoryBudget) -> Self {
+        let recent = BlockWindow {
+            bytes: memory.window_bytes(),
+            reorged_bytes: memory.reorged_bytes(),
+            ..self.recent
+        };
+        Self { recent, memory, caches: memory.caches(), ..self }
+    }
+
+    /// Returns the limits of the queue of blocks for the store.
+    pub(crate) fn queue_limits(&self) -> QueueLimits {
+        self.memory.queue_limits(self.backlog)
+    }
+
     /// Checks the settings against each other.
     pub fn check(&self) -> Result<(), SettingsError> {
         if self.proofs < STEP_WINDOW {

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use foreseal_cache::CacheMetrics;
 use foreseal_chain::{Clock, Feed, View};
 use foreseal_pool::Pool;
 use foreseal_primitives::mutant;
@@ -16,7 +17,7 @@ use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Changes, InspectionPoint, PayloadFeed, Watcher, WriterMetrics,
+    Changes, InspectionPoint, MemoryBudget, MemoryUse, PayloadFeed, Watcher, WriterMetrics,
     activity::Activity,
     clock_lead::ClockLead,
     control::commands::Commands,
@@ -32,6 +33,7 @@ pub(crate) struct SharedState {
     pub(crate) feed: Feed,
     pub(crate) pool: Arc<Pool>,
     pub(crate) clock: Arc<dyn Clock>,
+    memory: MemoryBudget,
     /// Monotonic time of the last tick, in microseconds; negative if the tick was before this clock began.
     ticked: AtomicI64,
     /// Monotonic time of the last frame from the sequencer, in microseconds.
@@ -72,10 +74,13 @@ pub(crate) struct SharedState {
 }
 
 impl SharedState {
-    pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>, memory: MemoryBudget) -> Self {
         let now = micros(clock.now().monotonic);
+        let feed = Feed::default();
+        feed.set_max_bytes(memory.share(MemoryUse::QueuedViews));
         Self {
-            feed: Feed::default(),
+            feed,
+            memory,
             pool,
             clock,
             ticked: AtomicI64::new(now),
@@ -134,6 +139,30 @@ impl SharedState {
         if let Some(frames) = self.frames() {
             frames.tick();
         }
+    }
+
+    /// Returns the bytes of chain data in memory that is not in a cache, and their maximum.
+    pub(crate) fn memory_metrics(&self) -> Vec<CacheMetrics> {
+        let view = self.view();
+        let blocks = view.as_ref().map_or(0, |view| view.block_bytes());
+        let reorged = view.as_ref().map_or(0, |view| view.reorged_bytes());
+        let queued = self.gauge.get().map_or(0, StoreGauge::queued_bytes);
+        let frames = self.frames().map_or(0, |frames| frames.bytes());
+        [
+            ("sealed_blocks", blocks as u64, MemoryUse::SealedBlocks),
+            ("unstored_blocks", queued as u64, MemoryUse::SealedBlocks),
+            ("queued_views", self.feed.bytes(), MemoryUse::QueuedViews),
+            ("frames", frames as u64, MemoryUse::Frames),
+            ("reorged_blocks", reorged as u64, MemoryUse::ReorgedBlocks),
+        ]
+        .map(|(name, bytes, what)| CacheMetrics {
+            name,
+            hits: 0,
+            misses: 0,
+            bytes,
+            capacity: self.memory.share(what),
+        })
+        .into()
     }
 
     /// Records that the last tick of the sequencer was `age` ago. `ticked` is `true` if that tick is a new

@@ -8,7 +8,7 @@ use foreseal_primitives::StateDiff;
 use foreseal_state::{State, StateChanges, StateError};
 use foreseal_store::{SealedBlock, Store, StoreError, StoredStep};
 
-use crate::write_queue::{BLOCK_WEIGHT, Job};
+use crate::write_queue::{Job, Load};
 
 /// A job for the store.
 #[derive(Debug)]
@@ -38,12 +38,11 @@ impl Job for StoreJob {
         }
     }
 
-    fn weight(&self) -> usize {
-        let weight = |write: &Write| BLOCK_WEIGHT.saturating_add(write.transactions());
+    fn load(&self) -> Load {
         match self {
-            Self::Write(write) => weight(write),
-            Self::Import(blocks) => blocks.writes.iter().map(weight).sum(),
-            Self::Unwind { .. } => 0,
+            Self::Write(write) => write.load(),
+            Self::Import(blocks) => blocks.writes.iter().map(Write::load).sum(),
+            Self::Unwind { .. } => Load::default(),
         }
     }
 }
@@ -83,6 +82,10 @@ impl ImportedBlocks {
 impl Write {
     fn transactions(&self) -> usize {
         self.block.block.transactions.len()
+    }
+
+    fn load(&self) -> Load {
+        Load::block(self.transactions(), self.block.memory_size)
     }
 
     /// Converts to the store's form: merges the diffs, and compares the two states to find the trie nodes

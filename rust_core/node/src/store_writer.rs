@@ -38,6 +38,8 @@ pub(crate) struct StoreWriter {
     backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<NewestStoredBlock>,
     checkpoints: JournalCheckpoints,
+    /// Maximum size of the journal segments that the store has passed.
+    retention_bytes: u64,
     executor: JobExecutor,
 }
 
@@ -69,7 +71,7 @@ impl StoreWriter {
     ) -> Result<Self, StoreError> {
         let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(store.head()?.map(|head| head.number));
-        let backlog = Arc::new(WriteQueue::new(settings.backlog));
+        let backlog = Arc::new(WriteQueue::new(settings.queue_limits()));
         let worker = Worker {
             store: store.clone(),
             backlog: backlog.clone(),
@@ -87,7 +89,8 @@ impl StoreWriter {
             JobExecutor::Thread(Some(started.map_err(|error| StoreError::Lmdb(error.to_string()))?))
         };
         let checkpoints = JournalCheckpoints::new(meta.checkpoints.clone(), settings.retention);
-        Ok(Self { store, backlog, confirmed, checkpoints, executor })
+        let retention_bytes = settings.retention_bytes;
+        Ok(Self { store, backlog, confirmed, checkpoints, retention_bytes, executor })
     }
 
     /// Returns the store as a history of its current generation.
@@ -165,12 +168,28 @@ impl StoreWriter {
     pub fn trim(&mut self, journal: &mut LocalJournal) {
         let given = mutant!("trim-before-store").then(|| self.checkpoints.newest()).flatten();
         let stored = given.or_else(|| self.confirmed.get());
-        let Some(sequence) = stored.and_then(|stored| self.checkpoints.passed(stored)) else { return };
+        let expired = stored.and_then(|stored| self.checkpoints.passed(stored));
+        let excess = self.excess_before(journal).unwrap_or_else(|why| {
+            tracing::warn!(why, "cannot bound the size of the journal");
+            None
+        });
+        let Some(sequence) = expired.max(excess) else { return };
         match journal.remove_segments_before(sequence) {
             Ok(0) => {}
             Ok(removed) => tracing::debug!(removed, sequence, "journal segments removed"),
             Err(error) => tracing::warn!(%error, sequence, "cannot remove journal segments"),
         }
+    }
+
+    /// Returns the append before which the journal's segments exceed their maximum size; `None` if they do not. The
+    /// store has all that comes before.
+    fn excess_before(&self, journal: &mut LocalJournal) -> Result<Option<u64>, String> {
+        let first = journal.first_within(self.retention_bytes).map_err(|error| error.to_string())?;
+        if first <= journal.first_sequence() {
+            return Ok(None);
+        }
+        let stored = self.store.progress().map_err(|error| error.to_string())?;
+        Ok(stored.head.map(|_| first.min(stored.journal_sequence)))
     }
 
     /// Returns an error once the store cannot be written or is found damaged.
@@ -229,10 +248,15 @@ impl StoreGauge {
         damage.or_else(|| self.backlog.check().err().map(|failed| failed.to_string()))
     }
 
+    /// Returns the size in memory of the blocks that the store does not have, in bytes.
+    pub fn queued_bytes(&self) -> usize {
+        self.backlog.load().bytes
+    }
+
     pub fn status(&self) -> StoreStatus {
         StoreStatus {
             head: self.confirmed.get(),
-            backlog: self.backlog.weight(),
+            backlog: self.backlog.load().weight,
             share: self.backlog.share(),
             failure: self.failure(),
             bytes: self.store.size().used,
@@ -262,7 +286,7 @@ impl Worker {
         if jobs.is_empty() {
             return false;
         }
-        let weight = jobs.iter().map(Job::weight).sum();
+        let load = jobs.iter().map(Job::load).sum();
         let done = catch_unwind(AssertUnwindSafe(|| self.work(jobs)));
         let done = done.unwrap_or_else(|_| Err("internal error in the store's thread".to_owned()));
         if let Err(why) = done {
@@ -270,7 +294,7 @@ impl Worker {
             self.backlog.fail(why);
             return false;
         }
-        self.backlog.finish(weight);
+        self.backlog.finish(load);
         true
     }
 

@@ -6,13 +6,48 @@ use parking_lot::{Condvar, Mutex};
 
 /// Weight of a block in the queue, on top of its transactions. An empty block changes state too, and trie
 /// nodes are retained for a limited number of blocks only.
-pub(crate) const BLOCK_WEIGHT: usize = 500;
+const BLOCK_WEIGHT: usize = 500;
 /// Maximum weight of the queue, as a multiple of its limit. Beyond that, [`WriteQueue::add`] blocks.
 const MAX_WEIGHT_FACTOR: usize = 4;
+
+/// The same for the size in bytes, which the memory budget counts.
+const MAX_BYTES_FACTOR: usize = 2;
 
 /// Returns the maximum number of blocks in a queue with this limit.
 pub(crate) const fn max_blocks(limit: usize) -> usize {
     limit.saturating_mul(MAX_WEIGHT_FACTOR) / BLOCK_WEIGHT + 1
+}
+
+/// Limits of the queue, above which the builder is throttled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueLimits {
+    /// Weight of the jobs; see [`Job::load`].
+    pub weight: usize,
+    /// Size of the jobs in memory, in bytes.
+    pub bytes: usize,
+}
+
+/// Weight of jobs in the queue, and their size in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub weight: usize,
+    pub bytes: usize,
+}
+
+impl Load {
+    /// Returns the load of a block with this number of transactions.
+    pub fn block(transactions: usize, bytes: usize) -> Self {
+        Self { weight: BLOCK_WEIGHT.saturating_add(transactions), bytes }
+    }
+}
+
+impl std::iter::Sum for Load {
+    fn sum<I: Iterator<Item = Self>>(loads: I) -> Self {
+        loads.fold(Self::default(), |sum, load| Self {
+            weight: sum.weight.saturating_add(load.weight),
+            bytes: sum.bytes.saturating_add(load.bytes),
+        })
+    }
 }
 
 /// A job for the store.
@@ -21,10 +56,8 @@ pub(crate) trait Job {
     /// which is taken alone.
     fn transactions(&self) -> Option<usize>;
 
-    /// Returns the weight of the job in the queue.
-    fn weight(&self) -> usize {
-        self.transactions().map_or(0, |transactions| BLOCK_WEIGHT.saturating_add(transactions))
-    }
+    /// Returns the load of the job.
+    fn load(&self) -> Load;
 }
 
 /// Error of a store that accepts no more writes, with the reason.
@@ -41,14 +74,14 @@ pub(crate) struct WriteQueue<J> {
     added: Condvar,
     /// Signals that taken jobs are finished.
     done: Condvar,
-    limit: usize,
+    limits: QueueLimits,
 }
 
 #[derive(Debug)]
 struct Inner<J> {
     jobs: VecDeque<J>,
-    /// Weight of the jobs in the queue and in progress.
-    weight: usize,
+    /// Load of the jobs in the queue and in progress.
+    load: Load,
     /// Number of jobs in progress.
     taken: usize,
     closed: bool,
@@ -56,21 +89,22 @@ struct Inner<J> {
 }
 
 impl<J: Job> WriteQueue<J> {
-    /// Creates a queue that throttles the builder from a weight of `limit` on.
-    pub fn new(limit: usize) -> Self {
-        let jobs = VecDeque::new();
-        let inner = Inner { jobs, weight: 0, taken: 0, closed: false, failure: None };
-        Self { inner: Mutex::new(inner), added: Condvar::new(), done: Condvar::new(), limit: limit.max(1) }
+    /// Creates a queue that throttles the builder from these limits on.
+    pub fn new(limits: QueueLimits) -> Self {
+        let limits = QueueLimits { weight: limits.weight.max(1), bytes: limits.bytes.max(1) };
+        let inner =
+            Inner { jobs: VecDeque::new(), load: Load::default(), taken: 0, closed: false, failure: None };
+        Self { inner: Mutex::new(inner), added: Condvar::new(), done: Condvar::new(), limits }
     }
 
-    /// Adds a job. Blocks while the weight is above the maximum.
+    /// Adds a job. Blocks while the load is above its maximum.
     pub fn add(&self, job: J) -> Result<(), StoreFailed> {
         let mut inner = self.inner.lock();
         while inner.failure.is_none() && self.is_full(&inner) {
             self.done.wait(&mut inner);
         }
         inner.refused()?;
-        inner.weight += job.weight();
+        inner.load = [inner.load, job.load()].into_iter().sum();
         inner.jobs.push_back(job);
         self.added.notify_all();
         Ok(())
@@ -88,7 +122,8 @@ impl<J: Job> WriteQueue<J> {
     }
 
     fn is_full(&self, inner: &Inner<J>) -> bool {
-        inner.weight > self.limit.saturating_mul(MAX_WEIGHT_FACTOR)
+        inner.load.weight > self.limits.weight.saturating_mul(MAX_WEIGHT_FACTOR)
+            || inner.load.bytes > self.limits.bytes.saturating_mul(MAX_BYTES_FACTOR)
     }
 
     /// Takes the next blocks to write, or one other job. Takes at least one block, and at most `blocks`
@@ -112,10 +147,11 @@ impl<J: Job> WriteQueue<J> {
         inner.jobs.drain(..taken).collect()
     }
 
-    /// Marks the taken jobs, which weigh `weight` together, as finished.
-    pub fn finish(&self, weight: usize) {
+    /// Marks the taken jobs, whose load is `load` together, as finished.
+    pub fn finish(&self, load: Load) {
         let mut inner = self.inner.lock();
-        inner.weight -= weight;
+        inner.load.weight -= load.weight;
+        inner.load.bytes -= load.bytes;
         inner.taken = 0;
         self.done.notify_all();
     }
@@ -153,9 +189,9 @@ impl<J: Job> WriteQueue<J> {
         inner.refused()
     }
 
-    /// Returns the weight of the unfinished jobs.
-    pub fn weight(&self) -> usize {
-        self.inner.lock().weight
+    /// Returns the load of the unfinished jobs.
+    pub fn load(&self) -> Load {
+        self.inner.lock().load
     }
 
     /// Returns an error once a job has failed.
@@ -163,12 +199,15 @@ impl<J: Job> WriteQueue<J> {
         self.inner.lock().refused()
     }
 
-    /// Returns the builder throttle in thousandths: 1000 up to the limit, 0 from twice the limit on, and
+    /// Returns the builder throttle in thousandths: 1000 up to each limit, 0 from twice a limit on, and
     /// linear in between.
     pub fn share(&self) -> u32 {
-        let over = self.weight().saturating_sub(self.limit);
-        let room = self.limit.saturating_sub(over);
-        u32::try_from(room.saturating_mul(1000) / self.limit).unwrap_or(1000)
+        let load = self.load();
+        let within = |used: usize, limit: usize| {
+            let room = limit.saturating_sub(used.saturating_sub(limit));
+            u32::try_from(room.saturating_mul(1000) / limit).unwrap_or(1000)
+        };
+        within(load.weight, self.limits.weight).min(within(load.bytes, self.limits.bytes))
     }
 }
 
@@ -189,10 +228,23 @@ mod tests {
     #[derive(Debug, PartialEq, Eq)]
     struct Item(Option<usize>);
 
+    /// Size of a transaction of a test job.
+    const TRANSACTION_SIZE: usize = 100;
+
     impl Job for Item {
         fn transactions(&self) -> Option<usize> {
             self.0
         }
+
+        fn load(&self) -> Load {
+            self.0.map_or(Load::default(), |transactions| {
+                Load::block(transactions, TRANSACTION_SIZE * transactions)
+            })
+        }
+    }
+
+    fn new_queue(weight: usize) -> WriteQueue<Item> {
+        WriteQueue::new(QueueLimits { weight, bytes: usize::MAX })
     }
 
     fn block(transactions: usize) -> Item {
@@ -201,12 +253,12 @@ mod tests {
 
     #[test]
     fn blocks_are_popped_in_batches_and_other_entries_alone() {
-        let queue = WriteQueue::new(1_000_000);
+        let queue = new_queue(1_000_000);
         for item in [block(10), block(20), Item(None), block(30), block(5_000), block(1), block(0), block(0)]
         {
             queue.add(item).unwrap();
         }
-        assert_eq!(queue.weight(), 5_061 + 7 * BLOCK_WEIGHT);
+        assert_eq!(queue.load().weight, 5_061 + 7 * BLOCK_WEIGHT);
         assert_eq!(queue.pop_batch(9, 400), [block(10), block(20)]);
         assert_eq!(queue.pop_batch(9, 400), [Item(None)]);
         assert_eq!(queue.pop_batch(9, 400), [block(30)]);
@@ -217,7 +269,7 @@ mod tests {
 
     #[test]
     fn entries_in_progress_count_and_shrink_the_share() {
-        let queue = WriteQueue::new(10_000);
+        let queue = new_queue(10_000);
         queue.add(block(9_000)).unwrap();
         assert_eq!(queue.share(), 1_000);
         queue.add(block(2_500)).unwrap();
@@ -226,17 +278,31 @@ mod tests {
         assert_eq!(queue.share(), 750);
         queue.add(block(20_000)).unwrap();
         assert_eq!(queue.share(), 0);
-        queue.finish(weight(&popped));
-        assert_eq!(queue.weight(), 20_500);
+        queue.finish(load(&popped));
+        assert_eq!(queue.load().weight, 20_500);
     }
 
-    fn weight(jobs: &[Item]) -> usize {
-        jobs.iter().map(Job::weight).sum()
+    fn load(jobs: &[Item]) -> Load {
+        jobs.iter().map(Job::load).sum()
+    }
+
+    #[test]
+    fn few_large_blocks_throttle_the_builder_and_fill_the_queue() {
+        let queue = WriteQueue::new(QueueLimits { weight: 1_000_000, bytes: 100 * TRANSACTION_SIZE });
+        queue.add(block(100)).unwrap();
+        assert_eq!((queue.share(), queue.has_no_room()), (1_000, false));
+        queue.add(block(50)).unwrap();
+        assert_eq!((queue.share(), queue.has_no_room()), (500, false));
+        queue.add(block(60)).unwrap();
+        assert_eq!((queue.share(), queue.has_no_room()), (0, true), "the next block waits");
+        assert_eq!(queue.load().bytes, 210 * TRANSACTION_SIZE);
+        queue.finish(load(&queue.pop_batch(1, 1)));
+        assert_eq!((queue.share(), queue.has_no_room()), (900, false));
     }
 
     #[test]
     fn push_waits_far_above_the_limit() {
-        let queue = Arc::new(WriteQueue::new(1_000));
+        let queue = Arc::new(new_queue(1_000));
         queue.add(block(5_000)).unwrap();
         assert!(queue.is_full(&queue.inner.lock()));
         let (added, hear) = mpsc::channel();
@@ -245,7 +311,7 @@ mod tests {
             other.add(block(1)).unwrap();
             added.send(()).unwrap();
         });
-        let finish = || queue.finish(weight(&queue.pop_batch(1, 1)));
+        let finish = || queue.finish(load(&queue.pop_batch(1, 1)));
         finish();
         hear.recv_timeout(Duration::from_secs(30)).expect("there is room");
         finish();
@@ -255,7 +321,7 @@ mod tests {
 
     #[test]
     fn after_a_failure_every_push_is_rejected_with_its_reason() {
-        let queue = WriteQueue::new(10_000);
+        let queue = new_queue(10_000);
         queue.add(block(1)).unwrap();
         queue.pop_batch(1, 1);
         queue.add(block(1)).unwrap();
@@ -271,7 +337,7 @@ mod tests {
 
     #[test]
     fn abandoned_entries_are_never_popped() {
-        let queue = WriteQueue::new(10_000);
+        let queue = new_queue(10_000);
         queue.add(block(1)).unwrap();
         queue.abandon();
         assert_eq!(queue.pop_batch(1, 1), []);

@@ -246,7 +246,7 @@ impl Writer {
     /// Returns the capacity of the ring of frames, if followers are to be served.
     fn room(&self) -> Option<RingLimits> {
         let is_served = self.feed().is_some() || self.settings.cluster.listen.is_some();
-        self.manual.or_else(|| is_served.then(RingLimits::default))
+        self.manual.or_else(|| is_served.then(|| self.settings.store.memory.ring_limits()))
     }
 
     /// Serves followers, if configured. `past` reads the journal. Returns the address for other machines.

@@ -157,7 +157,7 @@ pub struct NodeMetrics {
     pub work: Arc<WriterMetrics>,
     pub pool: PoolMetrics,
     pub store: StoreSize,
-    /// Caches of the store and of the chain's history.
+    /// Caches of the store and of the chain's history, and the other uses of the memory budget, without hits.
     pub caches: Vec<CacheMetrics>,
 }
 

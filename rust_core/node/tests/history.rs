@@ -18,7 +18,8 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload, test_genesis};
 use support::{Bench, balance, memory_history::MemoryHistory};
 
-const WINDOW: BlockWindow = BlockWindow { blocks: 3, transactions: 12 };
+const WINDOW: BlockWindow =
+    BlockWindow { blocks: 3, transactions: 12, bytes: usize::MAX, reorged_bytes: usize::MAX };
 
 /// Returns the records of some blocks with all kinds of transactions and with state overrides between them.
 fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> {

@@ -19,7 +19,7 @@ use support::{Bench, balance, fingerprint, settings};
 
 /// A development chain with few blocks in memory and the shortest journal retention.
 fn small(datadir: &Path, wallets: &[Wallet]) -> Settings {
-    let recent = BlockWindow { blocks: 2, transactions: 10 };
+    let recent = BlockWindow { blocks: 2, transactions: 10, ..BlockWindow::default() };
     Settings {
         store: StoreSettings { recent, retention: 0, ..StoreSettings::default() },
         development: Some(Development::default()),

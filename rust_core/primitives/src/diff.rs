@@ -45,6 +45,20 @@ impl StateDiff {
         self.accounts.is_empty() && self.codes.is_empty()
     }
 
+    /// Returns the size of the diff in memory with everything that it owns, in bytes.
+    pub fn memory_size(&self) -> usize {
+        let account = |changed: &ChangedAccount| size_of_val(&*changed.diff.storage);
+        let accounts = size_of_val(&*self.accounts) + self.accounts.iter().map(account).sum::<usize>();
+        let codes = size_of_val(&*self.codes) + self.codes.iter().map(|new| new.code.len()).sum::<usize>();
+        size_of::<Self>() + accounts + codes
+    }
+
+    /// Returns the number of accounts and slots that the diff changes.
+    pub fn changed_keys(&self) -> usize {
+        let slots: usize = self.accounts.iter().map(|changed| changed.diff.storage.len()).sum();
+        self.accounts.len() + slots
+    }
+
     /// Returns one diff with the effect of this diff followed by `later`.
     #[must_use]
     pub fn then(self, later: &Self) -> Self {

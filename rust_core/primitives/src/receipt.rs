@@ -27,6 +27,10 @@ pub struct Receipt {
     pub deposit_nonce: Option<u64>,
 }
 
+/// Bytes that a value in memory needs in addition to its own: headers and rounding of the allocator, counters of
+/// shared values.
+const ALLOCATION_OVERHEAD: usize = 64;
+
 /// Version of the receipts of deposits since Canyon (OP specification, deposits).
 pub const DEPOSIT_RECEIPT_VERSION: u64 = 1;
 
@@ -65,6 +69,17 @@ impl Receipt {
     /// Returns the number of logs in the block up to and including this receipt.
     pub fn log_end(&self) -> u64 {
         self.first_log_index.saturating_add(self.logs.len() as u64)
+    }
+
+    /// Returns the size of the receipt in memory with everything that it owns, in bytes.
+    pub fn memory_size(&self) -> usize {
+        // Logs that are parsed have no spare capacity, and so have those of the EVM but for the outer list.
+        let outside = |log: &Log| match log.topics().len() + log.data.data.len() {
+            0 => 0,
+            _ => ALLOCATION_OVERHEAD + size_of_val(log.topics()) + log.data.data.len(),
+        };
+        let logs = self.logs.capacity() * size_of::<Log>() + self.logs.iter().map(outside).sum::<usize>();
+        size_of::<Self>() + ALLOCATION_OVERHEAD + logs
     }
 
     /// Returns `true` if the transaction succeeded. Receipts before Byzantium

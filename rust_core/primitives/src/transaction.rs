@@ -143,6 +143,12 @@ impl Transaction {
         &self.encoded
     }
 
+    /// Returns the size of the transaction in memory with everything that it owns, in bytes.
+    pub fn memory_size(&self) -> usize {
+        // It is held decoded and as encoded bytes. Decoded storage keys of access lists are as large as encoded ones.
+        size_of::<Self>() + 2 * self.encoded.len() + size_of_val(self.authorities())
+    }
+
     /// Returns the estimated size in bytes, scaled by 10^6, after the compression by the batcher of an OP chain. It
     /// is computed at the first call.
     pub fn data_size(&self) -> u64 {

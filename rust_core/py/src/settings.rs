@@ -357,6 +357,7 @@ impl PySettings {
             },
             caches: self.caches.sizes(),
             at: SystemClock::default().now().unix.as_secs(),
+            ..default
         }
     }
 

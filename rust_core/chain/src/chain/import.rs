@@ -10,7 +10,10 @@ use foreseal_state::{BlockHashes, StateError};
 use imbl::Vector;
 
 use super::{Chain, ChainError, out_of_order};
-use crate::{ExecutedBlock, Finality};
+use crate::{
+    ExecutedBlock, Finality,
+    memory_size::{block_size, changes_size},
+};
 
 /// Block hashes that a block of a branch sees: those of the branch, then those of the chain.
 #[derive(Clone, Debug)]
@@ -103,7 +106,9 @@ impl Chain {
         self.lookup.add_step(executed.block.hash, number, 0);
         let (block, state) = (executed.block, executed.state);
         self.finality = Finality { safe: number, finalized: number, ..self.finality };
-        let executed_block = ExecutedBlock { block, state, steps: Vector::new(), written: Vector::new() };
+        let memory_size = block_size(&block) + changes_size(&executed.diff);
+        let (steps, written) = (Vector::new(), Vector::new());
+        let executed_block = ExecutedBlock { block, state, steps, written, memory_size };
         self.push_sealed(executed_block, vec![executed.diff]);
         drop(self.remove_stored());
         Ok(())

@@ -64,7 +64,7 @@ impl Chain {
     /// Sets `older` as the source of blocks that were reorged before the start. `count` is the number of
     /// reorged blocks that this process has already reported.
     pub fn remember(&mut self, older: UnreplayedJournal, count: u64) {
-        self.reorged.set_older(older, count);
+        self.reorged.set_older(older, count, self.window.reorged_bytes);
     }
 
     /// Returns the number of blocks ever removed from the chain since the start of the node.

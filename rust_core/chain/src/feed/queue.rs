@@ -19,6 +19,9 @@ use crate::View;
 /// state of its step in memory.
 const VIEWS: usize = 256;
 
+/// Default of the maximum size of the blocks that queued views alone hold in memory, in bytes.
+const MAX_BYTES: u64 = 32 << 20;
+
 /// An event in the queue.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -57,8 +60,10 @@ pub struct Feed {
     arrivals_wanted: AtomicBool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
+    /// Maximum size of the blocks that only queued views hold in memory, in bytes.
+    max_bytes: u64,
     /// Sequence number of the newest entry.
     sequence: u64,
     entries: VecDeque<Entry>,
@@ -68,7 +73,26 @@ struct Queue {
     woken: bool,
 }
 
+impl Default for Queue {
+    fn default() -> Self {
+        let entries = VecDeque::new();
+        Self { max_bytes: MAX_BYTES, sequence: 0, entries, views: 0, taken: false, woken: false }
+    }
+}
+
 impl Feed {
+    /// Sets the maximum size of the blocks that only queued views hold in memory, in bytes. Blocks that left the
+    /// chain's memory remain while a queued view has them.
+    pub fn set_max_bytes(&self, max_bytes: u64) {
+        self.queue.lock().max_bytes = max_bytes;
+    }
+
+    /// Returns the size of the blocks that only queued views hold in memory, in bytes.
+    pub fn bytes(&self) -> u64 {
+        let newest = self.view();
+        newest.map_or(0, |newest| self.queue.lock().bytes(&newest))
+    }
+
     /// Returns the newest view; `None` before the first one.
     pub fn view(&self) -> Option<Arc<View>> {
         self.newest.load_full()
@@ -144,13 +168,27 @@ impl Queue {
         self.entries.push_back(Entry { sequence: self.sequence, what });
     }
 
-    /// Queues a view; returns the entry dropped for it.
-    fn push_view(&mut self, view: Arc<View>) -> Option<Entry> {
-        let full = self.views >= if self.taken { VIEWS } else { 1 };
-        let folded = if full { self.fold(&view) } else { None };
-        self.views += usize::from(folded.is_none());
+    /// Queues a view; returns the entries dropped for it.
+    fn push_view(&mut self, view: Arc<View>) -> Vec<Entry> {
+        let max_views = if self.taken { VIEWS } else { 1 };
+        let mut dropped = Vec::new();
+        while self.views >= max_views || self.views > 0 && self.bytes(&view) > self.max_bytes {
+            let Some(folded) = self.fold(&view) else { break };
+            self.views -= 1;
+            dropped.push(folded);
+        }
+        self.views += 1;
         self.push(EventKind::View(view));
-        folded
+        dropped
+    }
+
+    /// Returns the size of the blocks that the oldest queued view holds in memory and `newest` does not, in bytes.
+    fn bytes(&self, newest: &View) -> u64 {
+        let oldest = self.entries.iter().find_map(|entry| match &entry.what {
+            EventKind::View(view) => Some(view),
+            EventKind::Tick | EventKind::Arrivals => None,
+        });
+        oldest.map_or(0, |oldest| oldest.bytes_released_since(newest))
     }
 
     /// Removes a view that its successor contains, or the oldest one if there is none.

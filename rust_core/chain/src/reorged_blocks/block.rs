@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, Log};
-use foreseal_primitives::{Block, FoundLog, LogFilter, Receipt, Transaction};
+use alloy_primitives::B256;
+use foreseal_primitives::{Block, FoundLog, LogFilter};
 use imbl::Vector;
 
-use crate::{ExecutedBlock, Step, feed::Steps};
+use crate::{ExecutedBlock, Step, feed::Steps, memory_size::contents_size};
 
 /// A block that was on the chain, without its state.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl ReorgedBlock {
     /// Returns the approximate size in memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let steps = size_of::<Step>() * self.steps.len();
-        size_of::<Self>() + steps + bytes_of(&self.block.transactions, &self.block.receipts)
+        size_of::<Self>() + steps + contents_size(&self.block, 0)
     }
 
     /// Returns the number of logs that the block had when its hash was `hash`.
@@ -84,17 +84,4 @@ impl ReorgedBlock {
         });
         all.filter(move |found| found.index < end && filter.matches(found.log))
     }
-}
-
-/// Returns the approximate size of transactions and their receipts in memory, in bytes.
-fn bytes_of<'a>(
-    transactions: impl IntoIterator<Item = &'a Arc<Transaction>>,
-    receipts: impl IntoIterator<Item = &'a Arc<Receipt>>,
-) -> usize {
-    // A transaction is held twice: decoded, and as the signed bytes.
-    let of_transaction = |one: &Arc<Transaction>| size_of::<Transaction>() + 2 * one.encoded().len();
-    let of_log = |log: &Log| size_of_val(log) + size_of_val(log.topics()) + log.data.data.len();
-    let of_receipt = |one: &Arc<Receipt>| size_of::<Receipt>() + one.logs.iter().map(of_log).sum::<usize>();
-    let transactions = transactions.into_iter().map(of_transaction).sum::<usize>();
-    transactions + receipts.into_iter().map(of_receipt).sum::<usize>()
 }

@@ -8,22 +8,35 @@ use super::ReorgedBlock;
 
 /// Maximum number of reorged blocks in memory; the oldest is evicted first.
 pub(super) const MAX_BLOCKS: usize = 4096;
-/// Maximum size of these blocks, in bytes, as estimated by [`ReorgedBlock::bytes`].
-pub(super) const MAX_BYTES: usize = 128 << 20;
+/// Default of the maximum size of these blocks, in bytes, as estimated by [`ReorgedBlock::bytes`].
+pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// Reorged blocks in order; the most recent is last.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct BlockList {
     pub blocks: Vector<Arc<ReorgedBlock>>,
     pub bytes: usize,
+    /// Maximum of `bytes`; the newest block stays even if it is larger.
+    pub max_bytes: usize,
+}
+
+impl Default for BlockList {
+    fn default() -> Self {
+        Self::new(MAX_BYTES)
+    }
 }
 
 impl BlockList {
+    /// Returns an empty list of at most `max_bytes`.
+    pub fn new(max_bytes: usize) -> Self {
+        Self { blocks: Vector::new(), bytes: 0, max_bytes }
+    }
+
     /// Adds a block, and evicts the oldest ones above the limits.
     pub fn push(&mut self, block: ReorgedBlock) {
         self.bytes += block.bytes();
         self.blocks.push_back(Arc::new(block));
-        while self.blocks.len() > MAX_BLOCKS || self.bytes > MAX_BYTES && self.blocks.len() > 1 {
+        while self.blocks.len() > MAX_BLOCKS || self.bytes > self.max_bytes && self.blocks.len() > 1 {
             let Some(oldest) = self.blocks.pop_front() else { break };
             self.bytes -= oldest.bytes();
         }

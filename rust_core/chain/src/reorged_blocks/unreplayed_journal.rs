@@ -25,12 +25,24 @@ pub struct UnreplayedJournal {
     past: JournalReader,
     /// The append at which replay began, and the number of its records before that point.
     end: (u64, usize),
+    /// Maximum size of the blocks in memory, in bytes.
+    max_bytes: usize,
     blocks: OnceLock<BlockList>,
 }
 
 impl UnreplayedJournal {
     pub fn new(past: JournalReader, end: (u64, usize)) -> Self {
-        Self { past, end, blocks: OnceLock::new() }
+        Self { past, end, max_bytes: MAX_BYTES, blocks: OnceLock::new() }
+    }
+
+    /// Returns the same source, which retains at most `max_bytes` of blocks in memory.
+    pub(super) fn with_max_bytes(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
+    }
+
+    /// Returns the size of the blocks in memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.blocks.get().map_or(0, |blocks| blocks.bytes)
     }
 
     /// Returns the reorged blocks, as far back as the journal reaches.
@@ -46,7 +58,7 @@ impl UnreplayedJournal {
 
     fn read(&self) -> Result<BlockList, JournalError> {
         let (last, records) = self.end;
-        let mut traces = Traces::default();
+        let mut traces = Traces { max_bytes: self.max_bytes, ..Traces::default() };
         self.past.summaries(last, &mut |sequence, outlines| {
             let limit = if sequence < last { usize::MAX } else { records };
             for (at, outline) in outlines.into_iter().enumerate().take(limit) {
@@ -67,7 +79,7 @@ impl UnreplayedJournal {
                 }
             }
         })?;
-        let mut blocks = BlockList::default();
+        let mut blocks = BlockList::new(self.max_bytes);
         for block in built.into_iter().filter_map(Built::block) {
             blocks.push(block);
         }
@@ -96,6 +108,8 @@ struct Traces {
     reorged: VecDeque<Trace>,
     /// Total size of the reorged blocks.
     bytes: usize,
+    /// Maximum of `bytes`.
+    max_bytes: usize,
 }
 
 impl Traces {
@@ -129,7 +143,7 @@ impl Traces {
             self.bytes += gone.bytes;
             self.reorged.push_back(gone);
         }
-        while self.reorged.len() > MAX_BLOCKS || self.bytes > MAX_BYTES && self.reorged.len() > 1 {
+        while self.reorged.len() > MAX_BLOCKS || self.bytes > self.max_bytes && self.reorged.len() > 1 {
             let Some(oldest) = self.reorged.pop_front() else { break };
             self.bytes -= oldest.bytes;
         }

@@ -288,7 +288,7 @@ impl<'p> StoreRepair<'p> {
     /// Returns settings that remove nothing from the journal: if the replay fails, the next repair needs all
     /// of it.
     fn node_settings(&self) -> Settings {
-        let store = StoreSettings { retention: u64::MAX, ..self.settings };
+        let store = StoreSettings { retention: u64::MAX, retention_bytes: u64::MAX, ..self.settings };
         Settings { store, ..Settings::new(self.datadir.to_owned()) }
     }
 

@@ -106,7 +106,11 @@ impl Run {
 
     fn open(datadir: &Path, small: bool, role: Role) -> Self {
         let wallets = Wallet::some(3);
-        let recent = if small { BlockWindow { blocks: 1, transactions: 1 } } else { BlockWindow::default() };
+        let recent = if small {
+            BlockWindow { blocks: 1, transactions: 1, ..BlockWindow::default() }
+        } else {
+            BlockWindow::default()
+        };
         let settings = Settings {
             development: Some(Development::default()),
             finality: FinalityDepth { safe: 2, finalized: 4 },

@@ -19,7 +19,7 @@ pub struct RingLimits {
 
 impl Default for RingLimits {
     fn default() -> Self {
-        Self { bytes: 64 << 20, frames: 32_768 }
+        Self { bytes: 32 << 20, frames: 32_768 }
     }
 }
 
@@ -141,6 +141,16 @@ impl FrameLog {
         }
     }
 
+    /// Returns the size of the frames in bytes.
+    pub fn bytes(&self) -> usize {
+        self.ring.lock().bytes
+    }
+
+    /// Returns the maximum size of the frames in bytes; a larger frame is the only one.
+    pub fn capacity(&self) -> usize {
+        self.room.bytes
+    }
+
     /// Returns the current state of the log.
     pub fn status(&self) -> LogStatus {
         self.ring.lock().status()
@@ -195,7 +205,8 @@ impl Ring {
     fn push(&mut self, frame: Framed, room: RingLimits) {
         self.bytes += frame.bytes.len();
         self.frames.push_back(frame);
-        while self.bytes > room.bytes || self.frames.len() > room.frames {
+        // The newest frame stays however large it is: its readers would never receive it otherwise.
+        while self.frames.len() > room.frames || self.bytes > room.bytes && self.frames.len() > 1 {
             let Some(oldest) = self.frames.pop_front() else { break };
             self.first += 1;
             self.bytes -= oldest.bytes.len();
@@ -266,8 +277,15 @@ mod tests {
         let log = FrameLog::new(0, RingLimits { bytes: 1_000, frames: 1_000 });
         log.attach();
         (0..50).for_each(|sequence| log.append(append(sequence)));
-        let ring = log.ring.lock();
-        assert!(ring.bytes <= 1_000 && ring.frames.len() > 3);
+        let begun = {
+            let ring = log.ring.lock();
+            assert!(ring.bytes <= 1_000 && ring.frames.len() > 3);
+            ring.status()
+        };
+        log.append(RawAppend::new(50, 1, vec![0; 5_000]));
+        assert_eq!(count(&log.read(begun.end, begun, LONG).0), 1, "a frame above the bound is the only one");
+        log.append(append(51));
+        assert!(log.ring.lock().bytes <= 1_000);
     }
 
     #[test]

@@ -40,7 +40,7 @@ type Queries = Vec<(&'static str, String)>;
 /// Starts a node that stores few blocks in memory.
 fn start() -> (Bench, Workload) {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
-    let recent = BlockWindow { blocks: usize::try_from(RECENT).unwrap(), transactions: 10_000 };
+    let recent = BlockWindow { blocks: usize::try_from(RECENT).unwrap(), ..BlockWindow::default() };
     let settings = Settings {
         store: StoreSettings { recent, ..StoreSettings::default() },
         finality: FinalityDepth::default(),

@@ -48,7 +48,11 @@ pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
         segment_bytes: setup.segment_bytes,
         store: StoreSettings {
             map_size: MAP,
-            recent: BlockWindow { blocks: setup.recent, transactions: setup.recent },
+            recent: BlockWindow {
+                blocks: setup.recent,
+                transactions: setup.recent,
+                ..BlockWindow::default()
+            },
             backlog: setup.backlog,
             retention: setup.retention,
             ..StoreSettings::default()

@@ -85,7 +85,7 @@ fn a_replay_from_genesis_equals_the_live_feed() {
 /// Creates a node with two blocks in memory.
 fn forgetful() -> Bench {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
-    let recent = BlockWindow { blocks: 2, transactions: 10_000 };
+    let recent = BlockWindow { blocks: 2, ..BlockWindow::default() };
     let settings = Settings {
         store: StoreSettings { recent, ..StoreSettings::default() },
         finality: FinalityDepth::default(),

@@ -99,7 +99,7 @@ fn an_unwind_removes_steps_and_sealed_blocks_newest_first() {
 #[test]
 fn a_lagging_pump_reports_the_final_result() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
-    let recent = BlockWindow { blocks: 1, transactions: 0 };
+    let recent = BlockWindow { blocks: 1, transactions: 0, ..BlockWindow::default() };
     let settings = Settings {
         store: StoreSettings { recent, ..StoreSettings::default() },
         development: Some(Development::default()),
