@@ -48,9 +48,9 @@ impl MemoryUse {
         Self::ReorgedBlocks,
     ];
 
-    /// Returns the share in parts of [`MemoryBudget::PARTS`]. This is the only table of shares; a part of the default
+    /// Returns the share in units of [`MemoryBudget::TOTAL_WEIGHT`]. This is the only table of shares; one unit of the default
     /// budget is 4 MiB.
-    const fn parts(self) -> u64 {
+    const fn weight(self) -> u64 {
         match self {
             Self::Accounts => 1,
             Self::Slots | Self::LogJson => 2,
@@ -78,8 +78,8 @@ impl Default for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Sum of the parts of all uses.
-    pub const PARTS: u64 = 96;
+    /// Sum of the weights of all uses.
+    pub const TOTAL_WEIGHT: u64 = 96;
 
     /// Returns a budget of `bytes`.
     pub const fn new(bytes: u64) -> Self {
@@ -93,7 +93,7 @@ impl MemoryBudget {
 
     /// Returns the share of a use, in bytes.
     pub const fn share(self, what: MemoryUse) -> u64 {
-        self.bytes / Self::PARTS * what.parts()
+        self.bytes / Self::TOTAL_WEIGHT * what.weight()
     }
 
     fn size(self, what: MemoryUse) -> usize {
@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn the_shares_add_up_to_the_budget() {
-        assert_eq!(MemoryUse::ALL.iter().map(|what| what.parts()).sum::<u64>(), MemoryBudget::PARTS);
+        assert_eq!(MemoryUse::ALL.iter().map(|what| what.weight()).sum::<u64>(), MemoryBudget::TOTAL_WEIGHT);
         for bytes in [0, 1, 1 << 20, 384 << 20, u64::MAX] {
             let budget = MemoryBudget::new(bytes);
             let shares = MemoryUse::ALL.map(|what| budget.share(what));
             let sum = shares.iter().try_fold(0_u64, |sum, share| sum.checked_add(*share));
-            assert!(sum.is_some_and(|sum| sum <= bytes && bytes - sum < MemoryBudget::PARTS));
+            assert!(sum.is_some_and(|sum| sum <= bytes && bytes - sum < MemoryBudget::TOTAL_WEIGHT));
         }
     }
 }
