@@ -116,6 +116,9 @@ class FakeNode:
     def start(self) -> None:
         self.log.append("start")
 
+    def end_commands(self) -> None:
+        """Do nothing: it has no commands."""
+
     def stop(self) -> None:
         self.log.append("stop")
 

@@ -148,7 +148,7 @@ _CHAIN = (
         "clock_lead_seconds",
         "gauge",
         "Time by which the newest block sealed by this process is ahead of its clock.",
-        lambda r: r.status["clockLead"] / 1000,
+        lambda r: r.status.get("clockLead", 0) / 1000,
     ),
     _scalar("ready", "gauge", "1 if the node is ready, 0 if not.", lambda r: int(r.node.ready()[0])),
     _scalar("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.metrics["blocks"]),
