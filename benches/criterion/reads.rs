@@ -39,7 +39,12 @@ const REQUESTS: usize = 4_096;
 /// Requests to a cold store, each for a different height.
 const COLD_REQUESTS: usize = 500;
 /// All blocks stay in memory.
-const ALL: BlockWindow = BlockWindow { blocks: usize::MAX, transactions: usize::MAX };
+const ALL: BlockWindow = BlockWindow {
+    blocks: usize::MAX,
+    transactions: usize::MAX,
+    bytes: usize::MAX,
+    reorged_bytes: usize::MAX,
+};
 
 /// A chain in a folder.
 struct Site {

@@ -163,6 +163,8 @@ struct StepInProgress<'a> {
     transactions: Vec<Arc<Transaction>>,
     receipts: Vec<Arc<Receipt>>,
     rejected: Vec<(B256, RejectedTransaction)>,
+    /// Hashes of the transactions that earlier steps have deferred: the pool's order returns them again.
+    begun_with: Vec<B256>,
     /// First transaction that needs more than the share of any step.
     above_share: Option<Arc<Transaction>>,
     /// `true` if a result has exceeded the rest of the step: others that could are not executed any more.
@@ -183,6 +185,7 @@ impl<'a> StepInProgress<'a> {
             transactions: Vec::new(),
             receipts: Vec::new(),
             rejected: Vec::new(),
+            begun_with: Vec::new(),
             above_share: None,
             is_result_exceeded: false,
         }
@@ -195,6 +198,9 @@ impl<'a> StepInProgress<'a> {
         deferred: &mut DeferredTransactions,
     ) -> Result<bool, BuildError> {
         let hash = transaction.hash();
+        if self.begun_with.contains(&hash) {
+            return Ok(true);
+        }
         if deferred.is_held(&hash) {
             return Ok(false);
         }
@@ -309,6 +315,7 @@ impl<'a> StepInProgress<'a> {
                 TransactionLimits { time: self.limits.transaction_time, ..TransactionLimits::default() };
             self.execute(&alone, limits, deferred)?;
         }
+        self.begun_with = self.transactions.iter().map(|transaction| transaction.hash()).collect();
         Ok(!self.is_oversized())
     }
 

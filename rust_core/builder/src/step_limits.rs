@@ -123,11 +123,11 @@ impl Budget {
         needed <= self.share || (needed <= self.block && self.share > 0 && !self.is_used)
     }
 
-    /// Reserves half of the step's share for an oversized transaction, so that the shares add up to it although others
-    /// wait.
+    /// Leaves others half of one step's share at most, so that the shares add up to an oversized transaction although
+    /// they wait.
     pub fn reserve(&mut self, needed: u64) {
         if needed > self.share {
-            self.share = self.share.saturating_sub(self.step / 2);
+            self.share = self.share.min(self.step / 2);
         }
     }
 

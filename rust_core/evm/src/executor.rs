@@ -117,6 +117,8 @@ pub struct Executor<'a, I = ()> {
     next_lookahead: usize,
     /// Number of prefetched transactions that have not been executed yet.
     prefetched: usize,
+    /// `true` if transactions may have a time limit of their own.
+    has_time_limits: bool,
 }
 
 impl<'a> Executor<'a> {
@@ -162,6 +164,7 @@ impl<'a, I> Executor<'a, I> {
             predictor: SlotPredictor::default(),
             next_lookahead: FIRST_LOOKAHEAD,
             prefetched: 0,
+            has_time_limits: false,
         }
     }
 
@@ -240,7 +243,9 @@ impl<'a, I> Executor<'a, I> {
         block: &mut BlockGas,
         limits: TransactionLimits,
     ) -> Result<Receipt, ExecutionError> {
-        self.machine.set_transaction_time(limits.time);
+        if self.has_time_limits {
+            self.machine.set_transaction_time(limits.time);
+        }
         self.prefetched = self.prefetched.saturating_sub(1);
         let admitted = self.admit(transaction, block)?;
         // A wrong deposit log makes the whole block invalid.
@@ -282,6 +287,7 @@ impl<'a, I> Executor<'a, I> {
     /// Allows limits of the time of a transaction. Instructions then check the deadline, which costs a little.
     pub fn enable_time_limits(&mut self) {
         self.machine.install_deadline_checks();
+        self.has_time_limits = true;
     }
 
     /// Returns the changes since the last call: absolute values, sorted, without unchanged ones.

@@ -82,6 +82,15 @@ impl Control {
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
         let _command = self.command.lock();
+        self.run_between_slices(shared, act)
+    }
+
+    /// Does the same as [`Self::run`], and waits only for the current slice of a long command.
+    pub(crate) fn run_between_slices<T>(
+        &self,
+        shared: &SharedState,
+        act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
         let sequencer = self.sequencer(shared)?;
         Self::run_locked(&mut sequencer.lock(), shared, act)
     }

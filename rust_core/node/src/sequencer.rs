@@ -17,9 +17,8 @@ use foreseal_builder::{
     BuildError, DeferredTransactions, NextBlockAttributes, PendingBlock, StepControl, StepLimits,
 };
 use foreseal_chain::{Chain, ClockReading, FinalityDepth, Recorded, View};
-use foreseal_evm::RejectedTransaction;
 use foreseal_journal::{Journal, JournalError, JournalReader, RawAppend, Record};
-use foreseal_pool::{DropReason, PoolSnapshot};
+use foreseal_pool::PoolSnapshot;
 use foreseal_primitives::{Flashblock, mutant};
 use foreseal_replication::{
     Phase, Production,
@@ -551,33 +550,6 @@ impl Sequencer {
         metrics.step.add(laps.whole());
         metrics.stepped(&step);
         Ok(true)
-    }
-
-    /// Drops a rejected transaction that no later step could hold; other transactions stay in the pool.
-    pub(crate) fn drop_rejected(&self, hash: &B256, reason: &RejectedTransaction) {
-        use RejectedTransaction as R;
-        let drop_as = match reason {
-            R::NonceTooHigh { .. }
-            | R::InsufficientFunds { .. }
-            | R::BlockGasExceeded { .. }
-            | R::BlobGasExceeded { .. }
-            | R::FootprintExceeded { .. }
-            | R::FeeTooLow { .. }
-            | R::BlobFeeTooLow { .. } => return,
-            R::NonceTooLow { .. } => DropReason::NonceTooLow,
-            R::NonceOverflow
-            | R::GasCapExceeded { .. }
-            | R::IntrinsicGas { .. }
-            | R::TipAboveFee
-            | R::SenderHasCode
-            | R::InitCodeTooLarge
-            | R::ChainId
-            | R::SignatureForm
-            | R::UnsupportedType(_)
-            | R::DepositLog
-            | R::Other(_) => DropReason::Rejected(reason.to_string()),
-        };
-        self.shared.pool.discard(hash, drop_as);
     }
 
     fn publish(&mut self, view: View) {

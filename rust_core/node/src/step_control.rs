@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use alloy_primitives::B256;
 use foreseal_builder::{BlockShare, StepLimits};
+use foreseal_evm::RejectedTransaction;
+use foreseal_pool::DropReason;
 use foreseal_primitives::Transaction;
 
 use crate::{Mining, sequencer::Sequencer, slow_lane::SlowResult};
@@ -63,5 +66,32 @@ impl Sequencer {
         if let Err(transaction) = self.slow_lane.push(transaction) {
             self.deferred.forget_slow(&transaction.hash());
         }
+    }
+
+    /// Drops a rejected transaction that no later step could hold; other transactions stay in the pool.
+    pub(crate) fn drop_rejected(&self, hash: &B256, reason: &RejectedTransaction) {
+        use RejectedTransaction as R;
+        let drop_as = match reason {
+            R::NonceTooHigh { .. }
+            | R::InsufficientFunds { .. }
+            | R::BlockGasExceeded { .. }
+            | R::BlobGasExceeded { .. }
+            | R::FootprintExceeded { .. }
+            | R::FeeTooLow { .. }
+            | R::BlobFeeTooLow { .. } => return,
+            R::NonceTooLow { .. } => DropReason::NonceTooLow,
+            R::NonceOverflow
+            | R::GasCapExceeded { .. }
+            | R::IntrinsicGas { .. }
+            | R::TipAboveFee
+            | R::SenderHasCode
+            | R::InitCodeTooLarge
+            | R::ChainId
+            | R::SignatureForm
+            | R::UnsupportedType(_)
+            | R::DepositLog
+            | R::Other(_) => DropReason::Rejected(reason.to_string()),
+        };
+        self.shared.pool.discard(hash, drop_as);
     }
 }

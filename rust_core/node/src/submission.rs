@@ -10,7 +10,7 @@ use foreseal_pool::{
 use foreseal_primitives::Transaction;
 use foreseal_replication::{SubmissionHandle, SubmitError};
 
-use crate::{Node, shared_state::SharedState};
+use crate::{Node, node::NodeRole, shared_state::SharedState};
 
 /// Outcome of a submission.
 #[derive(Debug)]
@@ -58,10 +58,12 @@ impl Node {
     /// Adds a submission to the pool. Under automine, its block is sealed when this returns.
     fn admit(&self, submission: CheckedTransaction, runnable: bool) -> Result<Admission, SubmitError> {
         let admission = self.shared.admit(submission, runnable)?;
-        // A long command includes the submission in its next block.
+        // The submission does not wait for the end of a long command.
         if self.shared.is_automine()
-            && !self.shared.commands.is_running()
-            && let Err(error) = self.control(|writer| writer.seal_executable(&mut || true))
+            && let NodeRole::Writer(writing) = &self.part
+            && let Err(error) = writing
+                .control
+                .run_between_slices(&self.shared, |writer| writer.seal_executable(&mut || true))
         {
             // The transaction is in the pool; a failure of the writer is reported by health checks.
             tracing::warn!(%error, "failed to seal a submission");

@@ -205,7 +205,7 @@ impl<J: Job> WriteQueue<J> {
         let load = self.load();
         let within = |used: usize, limit: usize| {
             let room = limit.saturating_sub(used.saturating_sub(limit));
-            u32::try_from(room.saturating_mul(1000) / limit).unwrap_or(1000)
+            u32::try_from(room as u128 * 1000 / limit as u128).unwrap_or(1000)
         };
         within(load.weight, self.limits.weight).min(within(load.bytes, self.limits.bytes))
     }

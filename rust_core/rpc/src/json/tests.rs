@@ -14,7 +14,10 @@ use alloy_eips::{
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, Log, LogData, Signature, TxKind, U256};
 use alloy_rpc_types_eth as rpc;
 use foreseal_keccak::logs_bloom;
-use foreseal_primitives::{Block, Envelope, Receipt, Transaction, length_in_block};
+use foreseal_primitives::{
+    Block, ChainSpec, DevGenesis, Envelope, Receipt, Transaction, dev_genesis, length_in_block,
+    receipt_json_size, transaction_json_size,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -355,5 +358,47 @@ proptest! {
         prop_assert_eq!(written(|out| write_quantity(out, number)), json!(format!("{number:#x}")));
         let small: u128 = (number & U256::from(u128::MAX)).to();
         prop_assert_eq!(written(|out| write_quantity(out, small)), json!(format!("{small:#x}")));
+    }
+}
+
+/// A step and an answer are bounded by these sizes, so they must not be exceeded.
+#[test]
+fn size_bounds_hold_for_the_longest_quantities() {
+    let mut block = block();
+    (block.header.number, block.header.timestamp) = (u64::MAX, u64::MAX);
+    let spec = ChainSpec::new(dev_genesis(&DevGenesis {
+        chain_id: 1,
+        gas_limit: 30_000_000,
+        timestamp: 0,
+        accounts: Vec::new(),
+        balance: U256::ZERO,
+    }))
+    .unwrap();
+    let context = BlockOfReceipt { blob_base_fee: Some(u128::MAX), ..BlockOfReceipt::new(&spec, &block) };
+    for (transaction, receipt) in block.transactions.iter().zip(&block.receipts) {
+        let longest = Receipt {
+            gas_used: u64::MAX,
+            cumulative_gas_used: u64::MAX,
+            first_log_index: u64::MAX - 2,
+            contract_address: Some(Address::repeat_byte(1)),
+            ..Receipt::clone(receipt)
+        };
+        let length = |write: &dyn Fn(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            write(&mut out);
+            out.len()
+        };
+        let inclusion = Inclusion {
+            header: &block.header,
+            block_hash: &block.hash,
+            index: u64::MAX,
+            deposit_nonce: None,
+        };
+        let shown = length(&|out| write_transaction(out, transaction, Some(inclusion)));
+        let bound = transaction_json_size(transaction);
+        assert!(shown <= bound && bound < 2 * shown + 1_000, "transaction {shown} {bound}");
+        let shown = length(&|out| write_receipt(out, &context, u64::MAX, transaction, &longest));
+        let bound = receipt_json_size(&longest);
+        assert!(shown <= bound && bound < 2 * shown + 1_000, "receipt {shown} {bound}");
     }
 }

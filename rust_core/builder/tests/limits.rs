@@ -1,0 +1,243 @@
+//! Limits of a step decide when a transaction is included, and never its result.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{sync::Arc, time::Duration};
+
+use alloy_genesis::GenesisAccount;
+use alloy_primitives::{Address, B256, Bytes, U256, hex};
+use foreseal_builder::{
+    BlockShare, DeferredTransactions, NextBlockAttributes, ParentBlock, PendingBlock, StepControl, StepLimits,
+};
+use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
+use foreseal_primitives::{ChainSpec, Flashblock, Transaction};
+use foreseal_state::{NoBlockHashes, State, StateReader};
+use foreseal_testkit::{Fees, Wallet, test_genesis};
+
+/// Uses all of its gas at once.
+const BURNER: Address = Address::repeat_byte(0xb1);
+/// Emits empty logs until its gas is used up.
+const LOGGER: Address = Address::repeat_byte(0xb2);
+/// Adds one to its slot 0.
+const COUNTER: Address = Address::repeat_byte(0xb3);
+const MAX_GAS: u64 = 1 << 24;
+const BLOCK_TIME: Duration = Duration::from_secs(2);
+
+struct Head(State);
+
+impl PendingHead for Head {
+    fn state(&self) -> &dyn StateReader {
+        &self.0
+    }
+
+    fn is_preconfirmed(&self, _: &B256) -> bool {
+        false
+    }
+}
+
+/// A block under construction, and the pool that fills it.
+struct Building {
+    wallets: Vec<Wallet>,
+    spec: Arc<ChainSpec>,
+    pool: Pool,
+    block: PendingBlock,
+    deferred: DeferredTransactions,
+}
+
+impl Building {
+    fn new() -> Self {
+        let wallets = Wallet::some(40);
+        let mut genesis = test_genesis(&wallets);
+        let codes: [(Address, &[u8]); 3] = [
+            (BURNER, &[0xfe]),
+            (LOGGER, &hex!("5b5f5fa061ffff5a115f5700")),
+            (COUNTER, &hex!("5f546001015f5500")),
+        ];
+        for (address, code) in codes {
+            let code = Some(Bytes::copy_from_slice(code));
+            genesis.alloc.insert(address, GenesisAccount { nonce: Some(1), code, ..Default::default() });
+        }
+        let spec = Arc::new(ChainSpec::new(genesis).unwrap());
+        let state = State::from_genesis(spec.genesis());
+        let header = spec.genesis_header(state.root());
+        let parent = ParentBlock { header: &header, hash: header.hash_slow(), state: &state };
+        let opening = NextBlockAttributes {
+            merged: true,
+            timestamp: 2,
+            mix_hash: B256::ZERO,
+            beneficiary: Address::repeat_byte(9),
+            gas_limit: header.gas_limit,
+            extra_data: Bytes::new(),
+            base_fee: None,
+            parent_beacon_block_root: B256::ZERO,
+            withdrawals: Vec::new(),
+            transactions: Vec::new(),
+        };
+        let (block, _) = PendingBlock::open(&spec, parent, &opening, &NoBlockHashes).unwrap();
+        let pool = Pool::new(PoolConfig::default());
+        Self { wallets, spec, pool, block, deferred: DeferredTransactions::default() }
+    }
+
+    /// Submits the first transaction of a wallet; returns its hash.
+    fn submit(&self, wallet: usize, to: Address, gas: u64, tip: u128) -> B256 {
+        let fees = Fees { tip, ..Fees::default() };
+        let raw = self.wallets[wallet].eip1559(0, to.into(), U256::ZERO, gas, Bytes::new(), fees);
+        let rules = self.pool.rules(&self.spec, self.block.header());
+        let head = Arc::new(Head(self.block.state().clone()));
+        let submission = decode_submission(&raw, &rules).unwrap();
+        let hash = submission.hash();
+        self.pool.add(submission, || head.clone()).unwrap();
+        hash
+    }
+
+    fn submit_transfer(&self, wallet: usize, tip: u128) -> B256 {
+        self.submit(wallet, Address::repeat_byte(7), 21_000, tip)
+    }
+
+    /// Makes a step; returns its transactions.
+    fn step(&mut self, limits: StepLimits) -> Vec<Arc<Transaction>> {
+        let control = StepControl {
+            limits,
+            deferred: &mut self.deferred,
+            keep_going: &mut || true,
+            clock: &|| Duration::ZERO,
+        };
+        let mut best = self.pool.best(self.block.header().base_fee_per_gas.unwrap(), 1);
+        let built = self.block.step_within(&mut best, &NoBlockHashes, control).unwrap();
+        assert_eq!(built.rejected, []);
+        let Some((block, Flashblock { transactions, diff, .. })) = built.step else { return Vec::new() };
+        drop(best);
+        self.block = block;
+        self.pool.on_step(&transactions, &diff);
+        transactions
+    }
+
+    fn hashes(&mut self, limits: StepLimits) -> Vec<B256> {
+        self.step(limits).iter().map(|transaction| transaction.hash()).collect()
+    }
+}
+
+/// Returns the limits of a step that is made `left` milliseconds before the end of its block.
+fn timed(left: u64) -> StepLimits {
+    let share = BlockShare::of_step(Duration::from_millis(left), Duration::from_millis(200), BLOCK_TIME);
+    StepLimits { share, ..StepLimits::default() }
+}
+
+fn sized() -> StepLimits {
+    StepLimits { result_bytes: StepLimits::RESULT_BYTES, ..StepLimits::default() }
+}
+
+/// Stops every transaction before its first instruction.
+fn without_time() -> StepLimits {
+    StepLimits { transaction_time: Some(Duration::ZERO), ..StepLimits::default() }
+}
+
+#[test]
+fn a_full_block_keeps_room_for_a_later_transaction() {
+    let mut building = Building::new();
+    (0..30).for_each(|wallet| drop(building.submit(wallet, BURNER, MAX_GAS, 1)));
+    // A tenth of 400,000,000 gas.
+    assert_eq!(building.step(timed(2_000)).len(), 2);
+    let later = building.submit_transfer(30, 1_000_000);
+    let second = building.hashes(timed(1_800));
+    assert_eq!(second[0], later);
+    assert_eq!(second.len(), 3);
+    // The last step may use the rest: 400,000,000 / 2^24 is 23.
+    assert_eq!(building.step(timed(200)).len(), 23 - 4);
+}
+
+#[test]
+fn a_lone_transaction_may_exceed_the_share_of_a_step() {
+    let mut building = Building::new();
+    let share = BlockShare::of_step(BLOCK_TIME, Duration::from_millis(50), BLOCK_TIME);
+    let limits = StepLimits { share, ..StepLimits::default() };
+    let large = building.submit(0, BURNER, MAX_GAS, 1);
+    assert_eq!(building.hashes(limits), [large]);
+    building.submit(1, BURNER, MAX_GAS, 1);
+    // The shares so far are used up until more time has passed.
+    assert_eq!(building.step(limits).len(), 0);
+    assert_eq!(building.step(timed(1_000)).len(), 1);
+}
+
+#[test]
+fn shares_add_up_to_a_large_transaction_while_others_wait() {
+    let mut building = Building::new();
+    let step = Duration::from_millis(50);
+    let large = building.submit(0, BURNER, MAX_GAS, 1_000);
+    (1..30).for_each(|wallet| drop(building.submit(wallet, BURNER, 2_000_000, 1)));
+    let at = (0..40).position(|index| {
+        let share = BlockShare::of_step(BLOCK_TIME - step * index, step, BLOCK_TIME);
+        building.hashes(StepLimits { share, ..StepLimits::default() }).contains(&large)
+    });
+    // 10,000,000 gas a step, half of which the others may use meanwhile.
+    assert!(matches!(at, Some(1..=3)), "{at:?}");
+}
+
+#[test]
+fn a_result_larger_than_a_step_is_alone_and_never_twice_in_a_row() {
+    let mut building = Building::new();
+    (0..3).for_each(|wallet| drop(building.submit(wallet, LOGGER, MAX_GAS, 10)));
+    let transfers: Vec<_> = (10..20).map(|wallet| building.submit_transfer(wallet, 1)).collect();
+    let steps: Vec<_> = (0..6).map(|_| building.step(sized())).collect();
+    let sizes: Vec<_> = steps.iter().map(Vec::len).collect();
+    // Without other transactions, large ones follow each other.
+    assert_eq!(sizes, [1, 10, 1, 1, 0, 0]);
+    assert_eq!(steps[1].iter().map(|one| one.hash()).collect::<Vec<_>>(), transfers);
+}
+
+#[test]
+fn results_of_a_step_stay_within_the_limit() {
+    let mut building = Building::new();
+    (0..6).for_each(|wallet| drop(building.submit(wallet, LOGGER, 6_000_000, 10)));
+    // Each has some 15,800 logs, 7 MB.
+    let sizes: Vec<_> = (0..4).map(|_| building.step(sized()).len()).collect();
+    assert_eq!(sizes, [2, 2, 2, 0]);
+}
+
+#[test]
+fn a_slow_transaction_is_added_without_another_execution() {
+    let mut building = Building::new();
+    let slow = building.submit(0, COUNTER, 100_000, 10);
+    assert_eq!(building.step(without_time()).len(), 0);
+    let interrupted = building.deferred.drain_interrupted();
+    assert_eq!(interrupted.iter().map(|one| one.hash()).collect::<Vec<_>>(), [slow]);
+    // It is not started again.
+    assert_eq!(building.step(without_time()).len(), 0);
+    assert!(building.deferred.drain_interrupted().is_empty());
+    let prepared = building.block.prepare(interrupted[0].clone(), &NoBlockHashes).unwrap();
+    let transfer = building.submit_transfer(1, 10);
+    let before = building.block.clone();
+    let transfers = building.step(StepLimits::default());
+    assert_eq!(transfers[0].hash(), transfer);
+    building.deferred.add_prepared(prepared);
+    assert_eq!(building.hashes(without_time()), [slow]);
+    // The result is that of an execution in this place, the fee recipient's balance included.
+    let (direct, _) = before.include(&transfers, &NoBlockHashes).unwrap().step.unwrap();
+    let (direct, _) = direct.include(&interrupted, &NoBlockHashes).unwrap().step.unwrap();
+    assert_eq!(building.block.hash(), direct.hash());
+}
+
+#[test]
+fn a_slow_transaction_whose_reads_changed_is_executed_once_more() {
+    let mut building = Building::new();
+    let slow = building.submit(0, COUNTER, 100_000, 10);
+    building.step(without_time());
+    let interrupted = building.deferred.drain_interrupted();
+    let prepared = building.block.prepare(interrupted[0].clone(), &NoBlockHashes).unwrap();
+    let other = building.submit(1, COUNTER, 100_000, 10);
+    assert_eq!(building.hashes(StepLimits::default()), [other]);
+    building.deferred.add_prepared(prepared);
+    assert_eq!(building.hashes(without_time()), [slow]);
+    let value = building.block.state().storage(&COUNTER, &U256::ZERO).unwrap();
+    assert_eq!(value, U256::from(2));
+}
+
+#[test]
+fn a_transaction_of_an_ended_block_runs_without_a_limit() {
+    let mut building = Building::new();
+    let slow = building.submit(0, COUNTER, 100_000, 10);
+    building.step(without_time());
+    let interrupted = building.deferred.drain_interrupted();
+    building.deferred.add_unlimited(interrupted[0].clone());
+    assert_eq!(building.hashes(without_time()), [slow]);
+}
