@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use foreseal_scheduler::LongOperation;
 use revm::context_interface::context::ContextError;
 
 use crate::{deadline::Deadline, interruption::Interruption};
@@ -67,5 +68,15 @@ impl DeadlineCheck {
             Some(deadline) if deadline.is_strict() && is_long() => Err(ContextError::Db(deadline.over())),
             _ => Ok(()),
         }
+    }
+
+    /// Prepares for an operation that nothing interrupts and that may take `estimate`; see
+    /// [`Deadline::begin_operation`].
+    pub fn begin_operation(
+        &self,
+        estimate: impl FnOnce() -> Duration,
+    ) -> Result<LongOperation, ContextError<Interruption>> {
+        let Some(deadline) = self.deadline else { return Ok(LongOperation::default()) };
+        deadline.begin_operation(estimate()).map_err(ContextError::Db)
     }
 }

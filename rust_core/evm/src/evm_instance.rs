@@ -291,10 +291,12 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
             FrameInput::Call(inputs) => self.evm.precompiles.is_long(inputs),
             FrameInput::Create(_) | FrameInput::Empty => false,
         })?;
-        watch.check_estimate(|| match &input.frame_input {
+let time = || match &input.frame_input {
             FrameInput::Call(inputs) => self.evm.precompiles.time(&self.evm.ctx, inputs),
             FrameInput::Create(_) | FrameInput::Empty => Duration::ZERO,
-        })?;
+        };
+        watch.check_estimate(time)?;
+        let _operation = watch.begin_operation(time)?;
         let collision = match &input.frame_input {
             FrameInput::Create(inputs) => self.storage_collision(inputs).map_err(ContextError::Db)?,
             FrameInput::Call(_) | FrameInput::Empty => None,

@@ -151,7 +151,6 @@ impl Precompiles {
 
     /// Returns the time that the call may spend in a precompiled contract, see [`precompile_time`]; zero if it reaches
     /// none.
-    #[allow(dead_code)]
     pub fn time<C: ContextTr>(&self, context: &C, inputs: &CallInputs) -> Duration {
         match self.original_address(inputs) {
             Some(original) if !self.exceeds_input_limit(&original, inputs) => {

@@ -140,6 +140,9 @@ impl From<Stopped> for RpcError {
                 Object::open(&mut data).json("limit", "\"cpu\"").json("retryAfterMs", &retry).close();
                 Self { data: Some(data), ..Self::new(LIMIT, stopped.to_string()) }
             }
+            Stopped::LongOperation { max } => {
+                Self::limit("one precompiled contract takes", "milliseconds", milliseconds(max))
+            }
             Stopped::Overloaded { capacity } => Self::queue_full(capacity),
             Stopped::Displaced { threads } => {
                 let mut data = Vec::new();

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Caller, Lane, Stopped, job::CancellationToken, thread::thread_cpu_time};
+use crate::{Caller, Lane, Priority, Stopped, job::CancellationToken, thread::thread_cpu_time};
 
 /// Time between two checks of a job.
 const CHECK_INTERVAL: Duration = Duration::from_micros(500);
@@ -14,6 +14,10 @@ const CHECK_INTERVAL: Duration = Duration::from_micros(500);
 const QUANTUM: Duration = Duration::from_millis(5);
 /// Processor time that a job uses before it is paused for fresh callers.
 const SHORT_QUANTUM: Duration = Duration::from_millis(1);
+/// Estimated time from which an operation without checkpoints is long.
+const LONG_OPERATION: Duration = Duration::from_millis(10);
+/// Maximum estimated time of one long operation of a public caller: more than the gas of a transaction (2^24) buys.
+const MAX_PUBLIC_OPERATION: Duration = Duration::from_millis(700);
 
 thread_local! {
     static RUNNING: RefCell<Option<RunningJob>> = const { RefCell::new(None) };
@@ -32,6 +36,32 @@ pub trait YieldHook: Send + Sync {
         running: &mut RunningJob,
         only_for_new_callers: bool,
     ) -> Result<bool, Stopped>;
+
+    /// Waits until a job may begin a long operation, and lets other jobs of its lane run meanwhile and until
+    /// [`Self::end_operation`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Stopped::Overloaded`] if too many wait; the operation does not begin.
+    fn begin_operation(self: Arc<Self>, lane: Lane, priority: Priority) -> Result<(), Stopped>;
+
+    /// Ends a long operation.
+    fn end_operation(&self, lane: Lane, priority: Priority);
+}
+
+/// A long operation of the current thread's job. It ends when this is dropped.
+#[must_use = "the operation ends when this is dropped"]
+#[derive(Default)]
+pub struct LongOperation {
+    job: Option<(Arc<dyn YieldHook>, Lane, Priority)>,
+}
+
+impl Drop for LongOperation {
+    fn drop(&mut self) {
+        if let Some((hook, lane, priority)) = self.job.take() {
+            hook.end_operation(lane, priority);
+        }
+    }
 }
 
 /// State of a running job.
@@ -49,6 +79,8 @@ pub struct RunningJob {
     checked: Instant,
     /// Processor time of the thread up to which the budget is charged.
     charged: Duration,
+    /// Processor time that was charged before its use.
+    prepaid: Duration,
     /// Processor time since the job was started or resumed.
     used: Duration,
 }
@@ -73,6 +105,7 @@ impl RunningJob {
             stopped: None,
             checked,
             charged,
+            prepaid: Duration::ZERO,
             used: Duration::ZERO,
         }
     }
@@ -134,8 +167,37 @@ impl RunningJob {
         let used = cpu.saturating_sub(self.charged);
         self.charged = cpu;
         self.used += used;
-        let charged = self.caller.budget.as_ref().map_or(Ok(()), |budget| budget.charge(used));
+        let due = used.saturating_sub(self.prepaid);
+        self.prepaid = self.prepaid.saturating_sub(used);
+        self.charge_budget(due)
+    }
+
+    fn charge_budget(&self, time: Duration) -> Result<(), Stopped> {
+        let charged = self.caller.budget.as_ref().map_or(Ok(()), |budget| budget.charge(time));
         charged.map_err(|exhausted| Stopped::Budget { retry_after: exhausted.retry_after })
+    }
+
+    fn begin_operation(&mut self, estimate: Duration) -> Result<LongOperation, Stopped> {
+        let begun = self.admit_operation(estimate);
+        self.stopped = self.stopped.or(begun.as_ref().err().copied());
+        begun
+    }
+
+    fn admit_operation(&mut self, estimate: Duration) -> Result<LongOperation, Stopped> {
+        let priority = self.caller.priority;
+        if priority == Priority::Public && estimate > MAX_PUBLIC_OPERATION {
+            return Err(Stopped::LongOperation { max: MAX_PUBLIC_OPERATION });
+        }
+        self.stop_if_ended(Instant::now())?;
+        self.charge()?;
+        self.charge_budget(estimate)?;
+        self.prepaid += estimate;
+        self.yield_hook.clone().begin_operation(self.lane, priority)?;
+        let operation = LongOperation { job: Some((self.yield_hook.clone(), self.lane, priority)) };
+        // It may have waited.
+        self.checked = Instant::now();
+        self.stop_if_ended(self.checked)?;
+        Ok(operation)
     }
 
     /// Returns the processor time since the job was started or resumed, and resets it.
@@ -152,6 +214,24 @@ impl RunningJob {
 /// Returns the reason for which the job must end.
 pub fn checkpoint() -> Result<(), Stopped> {
     RUNNING.with_borrow_mut(|running| running.as_mut().map_or(Ok(()), RunningJob::check))
+}
+
+/// Prepares the job of the current thread for an operation that has no checkpoints and may take `estimate`.
+///
+/// The estimate of a long operation is charged before it begins. One of them runs at a time in each lane and priority,
+/// and other jobs of the lane continue meanwhile. Does nothing for a short operation, or on a thread that runs no job.
+///
+/// # Errors
+///
+/// Returns the reason for which the job must end, [`Stopped::LongOperation`] among them.
+pub fn begin_operation(estimate: Duration) -> Result<LongOperation, Stopped> {
+    if estimate < LONG_OPERATION {
+        return Ok(LongOperation::default());
+    }
+    RUNNING.with_borrow_mut(|running| match running {
+        Some(running) => running.begin_operation(estimate),
+        None => Ok(LongOperation::default()),
+    })
 }
 
 /// Counts the job of the current thread as late: it ends at a time limit of its own, which is at most that of the

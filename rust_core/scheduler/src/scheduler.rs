@@ -25,6 +25,9 @@ const EXPIRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Time that a caller waits for a thread before a paused job of another caller is ended for it.
 const THREAD_WAIT: Duration = Duration::from_millis(100);
 
+/// Maximum number of jobs that wait for a long operation, in each lane and priority.
+const MAX_WAITING_OPERATIONS: usize = 8;
+
 /// Error of [`Scheduler::submit`]: the job is not queued, and its work is not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
@@ -51,6 +54,15 @@ struct LaneQueue {
     state: Mutex<LaneState>,
     /// Signals that a job is assigned or the lane stops.
     assigned: Condvar,
+    /// Signals that a long operation has ended.
+    operation_ended: Condvar,
+}
+
+/// Long operations of one lane and priority.
+#[derive(Clone, Copy, Default)]
+struct LongOperations {
+    is_running: bool,
+    waiting: usize,
 }
 
 #[derive(Default)]
@@ -67,6 +79,7 @@ struct LaneState {
     waiting: usize,
     /// Threads that hold a job, by priority, paused jobs included.
     held: [usize; 2],
+    operations: [LongOperations; 2],
     counters: JobCounters,
     stopped: bool,
     /// Time of the last search for jobs whose time limit is exceeded.
@@ -86,8 +99,12 @@ impl Scheduler {
     ///
     /// Returns the system's error if a thread cannot be started.
     pub fn start(configs: [LaneConfig; Lane::ALL.len()]) -> io::Result<Self> {
-        let lanes =
-            configs.map(|config| LaneQueue { config, state: Mutex::default(), assigned: Condvar::new() });
+        let lanes = configs.map(|config| LaneQueue {
+            config,
+            state: Mutex::default(),
+            assigned: Condvar::new(),
+            operation_ended: Condvar::new(),
+        });
         let shared = Arc::new(SchedulerState { lanes, jobs: Mutex::default(), threads: Mutex::default() });
         for lane in Lane::ALL {
             let mut state = shared.lane(lane).state.lock();
@@ -313,7 +330,7 @@ impl LaneState {
             Stopped::TimeLimit(_) => self.counters.late += 1,
             Stopped::Budget { .. } => self.counters.over_budget += 1,
             Stopped::Displaced { .. } => self.counters.overloaded += 1,
-            Stopped::Overloaded { .. } | Stopped::Stopping => {}
+            Stopped::Overloaded { .. } | Stopped::LongOperation { .. } | Stopped::Stopping => {}
         }
     }
 }
@@ -475,6 +492,36 @@ impl YieldHook for SchedulerState {
             }
             Resumption::Stop => Err(Stopped::Displaced { threads: queue.config.threads }),
         }
+    }
+
+    fn begin_operation(self: Arc<Self>, lane: Lane, priority: Priority) -> Result<(), Stopped> {
+        let queue = self.lane(lane);
+        let at = priority.index();
+        let mut state = queue.state.lock();
+        if state.operations[at].waiting >= MAX_WAITING_OPERATIONS {
+            return Err(Stopped::Overloaded { capacity: MAX_WAITING_OPERATIONS });
+        }
+        // Its thread is not one of the running ones, so that another job takes its position.
+        state.running[at] -= 1;
+        if !state.stopped {
+            self.dispatch(lane, &mut state);
+        }
+        state.operations[at].waiting += 1;
+        while state.operations[at].is_running {
+            queue.operation_ended.wait(&mut state);
+        }
+        state.operations[at] = LongOperations { is_running: true, waiting: state.operations[at].waiting - 1 };
+        Ok(())
+    }
+
+    fn end_operation(&self, lane: Lane, priority: Priority) {
+        let queue = self.lane(lane);
+        let at = priority.index();
+        let mut state = queue.state.lock();
+        state.operations[at].is_running = false;
+        state.running[at] += 1;
+        drop(state);
+        queue.operation_ended.notify_all();
     }
 }
 

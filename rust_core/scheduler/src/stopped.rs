@@ -17,6 +17,9 @@ pub enum Stopped {
     /// All threads of its lane were in use, and another caller had none.
     #[error("more than {threads} long calls are running: this one was preempted for another caller")]
     Displaced { threads: usize },
+    /// Nothing interrupts an operation, so a public caller may only begin those that are not too long.
+    #[error("one precompiled contract would run more than {max:?}, the maximum of a public call")]
+    LongOperation { max: Duration },
     #[error("the node is stopping")]
     Stopping,
 }

@@ -15,7 +15,7 @@ use std::{
 
 use foreseal_scheduler::{
     Caller, CpuBudget, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError,
-    checkpoint, record_late,
+    begin_operation, checkpoint, record_late,
 };
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -315,6 +315,60 @@ fn an_exhausted_budget_ends_the_job() {
         .unwrap();
     let stopped = receiver.recv_timeout(PATIENCE);
     assert_eq!(stopped, Ok(Stopped::Budget { retry_after: Duration::from_secs(3) }));
+}
+
+#[test]
+fn a_long_operation_is_charged_before_it_begins() {
+    let scheduler = scheduler(preemptive());
+    let budget: Arc<dyn CpuBudget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(200))));
+    let caller = Caller { id: 1, priority: Priority::Public, budget: Some(budget) };
+    let (sender, receiver) = channel();
+    let begin = move |_| sender.send(begin_operation(Duration::from_millis(300)).err()).unwrap();
+    scheduler.submit(Lane::Heavy, job(1, caller, begin)).unwrap();
+    let stopped = Stopped::Budget { retry_after: Duration::from_secs(3) };
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Some(stopped)));
+}
+
+#[test]
+fn only_a_dedicated_caller_may_begin_a_very_long_operation() {
+    let scheduler = scheduler(preemptive());
+    let public = Caller { id: 1, priority: Priority::Public, budget: None };
+    for (ticket, caller, is_rejected) in [(1, public, true), (2, Caller::unlimited(2), false)] {
+        let (sender, receiver) = channel();
+        let begin = move |_| sender.send(begin_operation(Duration::from_secs(1)).err()).unwrap();
+        scheduler.submit(Lane::Heavy, job(ticket, caller, begin)).unwrap();
+        let stopped = receiver.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(matches!(stopped, Some(Stopped::LongOperation { .. })), is_rejected);
+    }
+}
+
+#[test]
+fn other_jobs_run_during_a_long_operation() {
+    let scheduler = scheduler(preemptive());
+    let (started, has_started) = channel();
+    let (release, released) = channel::<()>();
+    let begin = move |_| {
+        let operation = begin_operation(Duration::from_millis(100)).unwrap();
+        started.send(()).unwrap();
+        let _ = released.recv();
+        drop(operation);
+    };
+    scheduler.submit(Lane::Heavy, job(1, Caller::unlimited(1), begin)).unwrap();
+    has_started.recv_timeout(PATIENCE).unwrap();
+    let (sender, receiver) = channel();
+    let second = sender.clone();
+    let wait = move |_| {
+        let operation = begin_operation(Duration::from_millis(100)).unwrap();
+        second.send("long").unwrap();
+        drop(operation);
+    };
+    scheduler.submit(Lane::Heavy, job(2, Caller::unlimited(1), wait)).unwrap();
+    scheduler
+        .submit(Lane::Heavy, job(3, Caller::unlimited(2), move |_| sender.send("short").unwrap()))
+        .unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok("short"));
+    drop(release);
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok("long"));
 }
 
 #[test]

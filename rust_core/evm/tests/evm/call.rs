@@ -1,6 +1,9 @@
 //! Calls and estimates.
 
-use std::time::Duration;
+use std::{
+    sync::mpsc::channel,
+    time::{Duration, Instant},
+};
 
 use crate::memory::{ALICE, BOB, MemoryState, dev_spec, header};
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
@@ -8,6 +11,7 @@ use foreseal_evm::{
     CallLimits, CallOutcome, CallRequest, Deadline, Environment, EstimateError, ExecutionError, HaltReason,
     RejectedTransaction, call, create_access_list, estimate,
 };
+use foreseal_scheduler::{Caller, Job, Lane, LaneConfig, Priority, Scheduler, Stopped};
 use proptest::prelude::*;
 
 const GAS_CAP: u64 = 50_000_000;
@@ -185,6 +189,50 @@ fn a_single_slow_operation_ends_a_strict_execution() {
             assert_eq!(tried, usual);
         }
     }
+}
+
+/// Runs `check` as a job of a public caller.
+fn as_public_caller(check: fn()) {
+    let lane = LaneConfig::simple(1, 8);
+    let scheduler = Scheduler::start([lane; Lane::ALL.len()]).unwrap();
+    let (sender, receiver) = channel();
+    let job = Job {
+        ticket: 1,
+        caller: Caller { id: 1, priority: Priority::Public, budget: None },
+        arrived: Instant::now(),
+        limit: Duration::from_mins(10),
+        work: Box::new(move |_| {
+            check();
+            sender.send(()).unwrap();
+        }),
+    };
+    scheduler.submit(Lane::Heavy, job).unwrap();
+    receiver.recv_timeout(Duration::from_mins(5)).unwrap();
+}
+
+#[test]
+fn a_public_call_ends_at_a_very_long_precompiled_contract() {
+    as_public_caller(|| {
+        let mut state = MemoryState::funded();
+        // Calls blake2f with 49,000,000 rounds and catches its failure.
+        state.deploy(TARGET, hex!("6302ebae4060e01b5f525f5f60d55f5f60095af100").to_vec());
+        let (spec, header) = (dev_spec(), header());
+        let environment = Environment::new(&spec, &state, &state, &header);
+        let is_ended =
+            |error: &ExecutionError| matches!(error, ExecutionError::Stopped(Stopped::LongOperation { .. }));
+        let direct = CallRequest {
+            input: [&49_000_000_u32.to_be_bytes()[..], &[0; 209]].concat().into(),
+            ..to(Address::with_last_byte(9))
+        };
+        for request in [to(TARGET), direct] {
+            assert!(call(&environment, &request, limits()).is_err_and(|error| is_ended(&error)));
+            let listed = create_access_list(&environment, &request, limits());
+            assert!(listed.is_err_and(|error| is_ended(&error)));
+        }
+        // A call that the gas of a transaction pays for runs.
+        let short = CallRequest { gas: Some(1 << 20), ..to(TARGET) };
+        assert!(call(&environment, &short, limits()).is_ok());
+    });
 }
 
 #[test]
