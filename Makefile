@@ -15,6 +15,7 @@ WORKER_BLOCKS ?= 60
 TRANSACTIONS ?= 1000
 SEED ?= 1
 CASES ?= 5000
+ARITHMETIC_CASES ?= 1000000
 CRASHES ?= 2000
 LOGS ?= 1000000
 EVENTS ?= 1000000
@@ -53,7 +54,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments pairings properties crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -202,6 +203,9 @@ circle-suite: build $(VENV)/.dev ## Run Circle's tests of FiatToken on a node, a
 properties: build $(VENV)/.dev ## Run the property tests with CASES random cases each
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --hypothesis-profile=properties $(ARGS)
+
+arithmetic: $(VENV)/.run ## Compare the libraries of precompiled contracts with those that they replace on ARITHMETIC_CASES inputs each
+	PROPTEST_CASES=$(ARITHMETIC_CASES) cargo test --release -p foreseal-evm --lib arithmetic
 
 crashes: $(VENV)/.run ## Interrupt store writes CRASHES times by power loss and CRASHES times by SIGKILL; check that the store is consistent
 	FORESEAL_CRASHES=$(CRASHES) cargo test --release -p foreseal-store --test crash

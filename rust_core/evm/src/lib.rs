@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod access_list;
+mod arithmetic;
 mod block;
 mod block_error;
 mod call;

@@ -12,42 +12,17 @@ use revm::{
     context_interface::ContextTr,
     handler::{EthPrecompiles, PrecompileProvider},
     interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult},
-    precompile::{
-        Crypto, PrecompileHalt, PrecompileSpecId, install_crypto,
-        kzg_point_evaluation::blst::verify_kzg_proof, u64_to_address,
-    },
+    precompile::{PrecompileSpecId, install_crypto, u64_to_address},
 };
 
 use crate::{
+    arithmetic::Arithmetic,
     deadline::STRICT_INPUT,
     optimism::{InputLimit, input_limits, optimism_precompiles},
     precompile_time::precompile_time,
 };
 
 static ARITHMETIC: Once = Once::new();
-
-/// revm's arithmetic, except for the point evaluation of EIP-4844.
-///
-/// At the first point evaluation, revm would load the trusted setup with tables that only speed up the making
-/// of proofs. That takes seconds. Verification needs only one point of the setup.
-#[derive(Debug)]
-struct Arithmetic;
-
-impl Crypto for Arithmetic {
-    fn verify_kzg_proof(
-        &self,
-        z: &[u8; 32],
-        y: &[u8; 32],
-        commitment: &[u8; 48],
-        proof: &[u8; 48],
-    ) -> Result<(), PrecompileHalt> {
-        if verify_kzg_proof(commitment, z, y, proof) {
-            Ok(())
-        } else {
-            Err(PrecompileHalt::BlobVerifyKzgProofFailed)
-        }
-    }
-}
 
 /// Installs [`Arithmetic`] for the whole process; only this crate executes in it.
 pub(crate) fn install_arithmetic() {
