@@ -291,7 +291,7 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
             FrameInput::Call(inputs) => self.evm.precompiles.is_long(inputs),
             FrameInput::Create(_) | FrameInput::Empty => false,
         })?;
-let time = || match &input.frame_input {
+        let time = || match &input.frame_input {
             FrameInput::Call(inputs) => self.evm.precompiles.time(&self.evm.ctx, inputs),
             FrameInput::Create(_) | FrameInput::Empty => Duration::ZERO,
         };
