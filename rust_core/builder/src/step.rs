@@ -298,7 +298,7 @@ impl<'a> StepInProgress<'a> {
     /// Begins the step with what earlier steps have deferred. Returns `false` if nothing else may be added.
     fn begin_with_deferred(&mut self, deferred: &mut DeferredTransactions) -> Result<bool, BuildError> {
         if let Some(prepared) = deferred.take_prepared() {
-            self.add_prepared(prepared, deferred)?;
+            self.add_prepared(&prepared, deferred)?;
         }
         if let Some(transaction) = deferred.take_unlimited() {
             deferred.forget_slow(&transaction.hash());
@@ -323,11 +323,11 @@ impl<'a> StepInProgress<'a> {
     /// that it has read is another one now.
     fn add_prepared(
         &mut self,
-        prepared: PreparedTransaction,
+        prepared: &PreparedTransaction,
         deferred: &mut DeferredTransactions,
     ) -> Result<(), BuildError> {
         deferred.forget_slow(&prepared.transaction().hash());
-        match self.executor.add_prepared(&prepared, &mut self.gas) {
+        match self.executor.add_prepared(prepared, &mut self.gas) {
             Ok(Ok(receipt)) => self.push(prepared.transaction().clone(), receipt),
             Ok(Err(changed)) => {
                 tracing::debug!(address = %changed.address, "a slow transaction is executed again");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use foreseal_scheduler::{LongOperation, arrival, begin_operation, checkpoint, record_late};
+use foreseal_scheduler::{arrival, checkpoint, record_late};
 
 use crate::{ExecutionError, interruption::Interruption};
 
@@ -78,12 +78,6 @@ impl Deadline {
             return Err(self.over());
         }
         if self.is_strict() { Ok(()) } else { checkpoint().map_err(Interruption::from) }
-    }
-
-    /// Prepares for an operation that nothing interrupts and that may take `estimate`. Fails if the scheduler does not
-    /// permit it. May pause the thread to let other jobs run.
-    pub(crate) fn begin_operation(self, estimate: Duration) -> Result<LongOperation, Interruption> {
-        begin_operation(estimate).map_err(Interruption::from)
     }
 
     /// Fails if the deadline has passed or the scheduler has cancelled the job.

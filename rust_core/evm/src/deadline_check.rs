@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use foreseal_scheduler::LongOperation;
+use foreseal_scheduler::{LongOperation, begin_operation};
 use revm::context_interface::context::ContextError;
 
 use crate::{deadline::Deadline, interruption::Interruption};
@@ -70,13 +70,15 @@ impl DeadlineCheck {
         }
     }
 
-    /// Prepares for an operation that nothing interrupts and that may take `estimate`; see
-    /// [`Deadline::begin_operation`].
+    /// Prepares for an operation that nothing interrupts and that may take `estimate`. Fails if the scheduler does not
+    /// permit it. May pause the thread to let other jobs run.
     pub fn begin_operation(
         &self,
         estimate: impl FnOnce() -> Duration,
     ) -> Result<LongOperation, ContextError<Interruption>> {
-        let Some(deadline) = self.deadline else { return Ok(LongOperation::default()) };
-        deadline.begin_operation(estimate()).map_err(ContextError::Db)
+        if self.deadline.is_none() {
+            return Ok(LongOperation::default());
+        }
+        begin_operation(estimate()).map_err(|stopped| ContextError::Db(stopped.into()))
     }
 }

@@ -11,9 +11,10 @@ impl Sequencer {
     /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.
     pub(crate) fn next_slot(&self, chain: &Chain, now: ClockReading) -> BlockSlot {
         let (parent, block_time) = (chain.latest().block.header.timestamp, self.mining.block_time());
-        match self.follows_clock(chain) {
-            true => BlockSlot::catching_up_after(now, parent, block_time),
-            false => BlockSlot::next_after(now, parent, block_time),
+        if self.follows_clock(chain) {
+            BlockSlot::catching_up_after(now, parent, block_time)
+        } else {
+            BlockSlot::next_after(now, parent, block_time)
         }
     }
 
@@ -35,7 +36,7 @@ impl Sequencer {
     pub(crate) fn excessive_lead(&self, now: ClockReading) -> Option<ProductionError> {
         let (lead, limit) = (self.clock_lead(now), self.settings.max_clock_lead);
         let is_excessive = lead > limit && self.settings.development.is_none();
-        is_excessive.then(|| ProductionError::AheadOfClock { lead: lead.as_secs(), limit: limit.as_secs() })
+        is_excessive.then_some(ProductionError::AheadOfClock { lead: lead.as_secs(), limit: limit.as_secs() })
     }
 
     /// Publishes the lead over the clock. Returns `true` while it is over the limit: production pauses then, with red
@@ -54,14 +55,13 @@ impl Sequencer {
                 self.shared.set_phase(Phase::Failed(reason.clone()));
                 *pause = Some(reason);
             }
-            (Some(_), Some(_)) => {}
             (None, Some(reason)) => {
                 if self.shared.resume(reason) {
                     tracing::info!("production continues: the chain is close enough to the clock");
                 }
                 *pause = None;
             }
-            (None, None) => {}
+            (Some(_), Some(_)) | (None, None) => {}
         }
         Ok(pause.is_some())
     }

@@ -44,7 +44,7 @@ struct RunningTransaction {
 
 /// Result of a slow transaction.
 pub(crate) enum SlowResult {
-    Prepared(PreparedTransaction),
+    Prepared(Box<PreparedTransaction>),
     /// Its block was sealed meanwhile.
     BlockEnded(Arc<Transaction>),
     Rejected(Arc<Transaction>, RejectedTransaction),
@@ -68,7 +68,7 @@ impl SlowLane {
         self.rests_until = now.saturating_add(now.saturating_sub(running.began));
         let is_same_block = running.block == key(open);
         Some(match running.thread.join() {
-            Ok(Ok(prepared)) if is_same_block => SlowResult::Prepared(prepared),
+            Ok(Ok(prepared)) if is_same_block => SlowResult::Prepared(Box::new(prepared)),
             Ok(Err(ExecutionError::Rejected(reason))) if is_same_block => {
                 SlowResult::Rejected(running.transaction, reason)
             }
@@ -99,14 +99,6 @@ impl SlowLane {
                 tracing::warn!(%error, "cannot start a thread for a slow transaction");
                 self.waiting.push_front(transaction);
             }
-        }
-    }
-
-    /// Waits until the running transaction ends.
-    #[cfg(test)]
-    pub fn wait(&self) {
-        while self.running.as_ref().is_some_and(|running| !running.thread.is_finished()) {
-            std::thread::yield_now();
         }
     }
 }

@@ -41,7 +41,7 @@ impl Sequencer {
         let Some(open) = self.chain.open_block() else { return };
         match self.slow_lane.poll(now, open) {
             None => {}
-            Some(SlowResult::Prepared(prepared)) => self.deferred.add_prepared(prepared),
+            Some(SlowResult::Prepared(prepared)) => self.deferred.add_prepared(*prepared),
             Some(SlowResult::BlockEnded(transaction)) => self.deferred.add_unlimited(transaction),
             Some(SlowResult::Failed(transaction)) => self.deferred.forget_slow(&transaction.hash()),
             Some(SlowResult::Rejected(transaction, reason)) => {

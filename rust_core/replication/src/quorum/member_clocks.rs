@@ -121,7 +121,7 @@ mod tests {
 
     fn now(ms: u64) -> ClockReading {
         let monotonic = Duration::from_millis(ms);
-        ClockReading { unix: Duration::from_millis(1_000_000) + monotonic, monotonic }
+        ClockReading { unix: Duration::from_secs(1_000) + monotonic, monotonic }
     }
 
     fn member(run: u8, updated: i64) -> MemberEntry {
