@@ -16,7 +16,7 @@ const MAX_SIZES: usize = 4096;
 ///
 /// ```text
 ///   result larger than the rest of the step  ->  waits for a step with room; its size is remembered
-///   result larger than any step              ->  alone in the next step, but never in two steps in a row while others wait
+///   result larger than any step              ->  alone in the next step, but not twice in a row while others wait
 ///   slower than the limit                    ->  executed elsewhere, then added as a prepared transaction,
 ///                                                or executed once more in a step, without a limit
 /// ```

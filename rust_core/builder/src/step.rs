@@ -26,8 +26,8 @@ const MIN_GAS: u64 = 21_000;
 /// Bytes reserved for the header when the block size is checked (EIP-7934). A header is under 1 KiB.
 const HEADER_RESERVE: usize = 2048;
 
-/// Part of a transaction's gas limit, in bytes of its result per 5 gas: no code writes more than an empty log, which has
-/// 440 bytes as JSON for 375 gas.
+/// Maximum size of a result as JSON, in bytes per 5 gas: no code writes more than an empty log, which has 440 bytes for
+/// 375 gas.
 const RESULT_BYTES_PER_5_GAS: u64 = 6;
 
 /// Decisions of the caller on a step.
@@ -108,27 +108,27 @@ impl RemainingBudgets {
     }
 
     fn room(&self, transaction: &Transaction) -> Room {
-        let needs = Needs::of(transaction);
+        let needs = Needs::from_transaction(transaction);
         let gas = self.gas.room(needs.gas);
         gas.max(self.blob_gas.room(needs.blob_gas)).max(self.bytes.room(needs.bytes))
     }
 
     fn may_exceed_share(&self, transaction: &Transaction) -> bool {
-        let needs = Needs::of(transaction);
+        let needs = Needs::from_transaction(transaction);
         self.gas.may_exceed(needs.gas)
             && self.blob_gas.may_exceed(needs.blob_gas)
             && self.bytes.may_exceed(needs.bytes)
     }
 
     fn reserve(&mut self, transaction: &Transaction) {
-        let needs = Needs::of(transaction);
+        let needs = Needs::from_transaction(transaction);
         self.gas.reserve(needs.gas);
         self.blob_gas.reserve(needs.blob_gas);
         self.bytes.reserve(needs.bytes);
     }
 
     fn subtract(&mut self, transaction: &Transaction, receipt: &Receipt) {
-        let needs = Needs::of(transaction);
+        let needs = Needs::from_transaction(transaction);
         self.gas.subtract(receipt.gas_used);
         self.blob_gas.subtract(needs.blob_gas);
         self.bytes.subtract(needs.bytes);
@@ -145,7 +145,7 @@ struct Needs {
 }
 
 impl Needs {
-    fn of(transaction: &Transaction) -> Self {
+    fn from_transaction(transaction: &Transaction) -> Self {
         Self {
             gas: transaction.envelope().gas_limit(),
             blob_gas: blob_gas(transaction),

@@ -33,18 +33,18 @@ impl BlockShare {
 
     /// Returns the part of a limit that all steps up to this one may use.
     fn so_far(self, limit: u64) -> u64 {
-        part(limit, self.elapsed, self.block)
+        scaled(limit, self.elapsed, self.block)
     }
 
     /// Returns the part of a limit that one step brings.
     fn one_step(self, limit: u64) -> u64 {
-        part(limit, self.step, self.block)
+        scaled(limit, self.step, self.block)
     }
 }
 
-fn part(limit: u64, numerator: u64, denominator: u64) -> u64 {
-    let part = u128::from(limit) * u128::from(numerator) / u128::from(denominator.max(1));
-    u64::try_from(part).unwrap_or(u64::MAX).min(limit)
+fn scaled(limit: u64, numerator: u64, denominator: u64) -> u64 {
+    let scaled = u128::from(limit) * u128::from(numerator) / u128::from(denominator.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX).min(limit)
 }
 
 /// Limits of one step, besides those of its block. They decide when a transaction is included, never its result.

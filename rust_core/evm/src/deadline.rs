@@ -16,12 +16,12 @@ pub(crate) const STRICT_INPUT: usize = 4096;
 pub struct Deadline {
     end: Instant,
     limit: Duration,
-    kind: Kind,
+    strictness: Strictness,
 }
 
 /// Operations that a deadline ends before they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Strictness {
     /// None.
     Lenient,
     /// Calls of precompiled contracts that are estimated to end after the deadline.
@@ -35,7 +35,7 @@ impl Deadline {
     /// none.
     pub fn after(limit: Duration) -> Self {
         let arrived = arrival();
-        Self { end: arrived.checked_add(limit).unwrap_or(arrived), limit, kind: Kind::Lenient }
+        Self { end: arrived.checked_add(limit).unwrap_or(arrived), limit, strictness: Strictness::Lenient }
     }
 
     /// Returns a strict deadline `limit` after the arrival of the job that the thread runs, or from now. Use
@@ -45,24 +45,24 @@ impl Deadline {
     /// A single long operation ends the execution as if the time limit were exceeded: memory beyond 256 KiB,
     /// precompiled contracts other than the oldest four, or precompile inputs of more than 4 KiB.
     pub fn strict(limit: Duration) -> Self {
-        Self { kind: Kind::Strict, ..Self::after(limit) }
+        Self { strictness: Strictness::Strict, ..Self::after(limit) }
     }
 
     /// Returns a deadline `limit` from now for a transaction of a block. A call of a precompiled contract that is
     /// estimated to end later ends the execution before it runs.
     pub(crate) fn of_transaction(limit: Duration) -> Self {
         let now = Instant::now();
-        Self { end: now.checked_add(limit).unwrap_or(now), limit, kind: Kind::Estimated }
+        Self { end: now.checked_add(limit).unwrap_or(now), limit, strictness: Strictness::Estimated }
     }
 
     /// Returns `true` if the deadline is strict: no operation may run much beyond it.
     pub fn is_strict(self) -> bool {
-        self.kind == Kind::Strict
+        self.strictness == Strictness::Strict
     }
 
     /// Returns `true` if the times of precompiled contracts are estimated before they run.
     pub(crate) fn is_estimated(self) -> bool {
-        self.kind == Kind::Estimated
+        self.strictness == Strictness::Estimated
     }
 
     /// Returns the time until the deadline.

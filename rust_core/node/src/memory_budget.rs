@@ -48,8 +48,8 @@ impl MemoryUse {
         Self::ReorgedBlocks,
     ];
 
-    /// Returns the share in units of [`MemoryBudget::TOTAL_WEIGHT`]. This is the only table of shares; one unit of the default
-    /// budget is 4 MiB.
+    /// Returns the share in units of [`MemoryBudget::TOTAL_WEIGHT`]. This is the only table of shares; one unit of the
+    /// default budget is 4 MiB.
     const fn weight(self) -> u64 {
         match self {
             Self::Accounts => 1,

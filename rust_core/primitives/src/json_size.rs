@@ -1,7 +1,8 @@
 //! Upper bounds of the size of logs, receipts and transactions as JSON, computed without rendering them.
 //!
 //! JSON is the largest form in which a node serves the result of a transaction. The builder bounds a step by it, and a
-//! method refuses an answer by it before it renders anything. A test of the renderer compares the bounds with its output.
+//! method refuses an answer by it before it renders anything. A test of the renderer compares the bounds with its
+//! output.
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::Log;
@@ -11,7 +12,7 @@ use crate::{Receipt, Transaction};
 /// Names, punctuation, hashes and the longest quantities of a log without topics and data.
 const LOG_BASE: usize = 440;
 /// A 32-byte value with its quotes and comma.
-const WORD: usize = 69;
+const TOPIC_SIZE: usize = 69;
 /// Receipt without logs, with the fields of blobs and of OP chains.
 const RECEIPT_BASE: usize = 1700;
 /// Transaction without input and lists.
@@ -23,7 +24,7 @@ const AUTHORIZATION: usize = 360;
 
 /// Returns an upper bound of a log's size as JSON, in bytes.
 pub fn log_json_size(log: &Log) -> usize {
-    LOG_BASE + WORD * log.topics().len() + 2 * log.data.data.len()
+    LOG_BASE + TOPIC_SIZE * log.topics().len() + 2 * log.data.data.len()
 }
 
 /// Returns an upper bound of a receipt's size as JSON, in bytes.
@@ -44,9 +45,9 @@ fn logs_json_size(logs: &[Log]) -> usize {
 pub fn transaction_json_size(transaction: &Transaction) -> usize {
     let envelope = transaction.envelope();
     let access = envelope.access_list().map_or(0, |list| {
-        list.iter().map(|item| ACCESS_ITEM + WORD * item.storage_keys.len()).sum::<usize>()
+        list.iter().map(|item| ACCESS_ITEM + TOPIC_SIZE * item.storage_keys.len()).sum::<usize>()
     });
-    let blobs = envelope.blob_versioned_hashes().map_or(0, |hashes| WORD * hashes.len());
+    let blobs = envelope.blob_versioned_hashes().map_or(0, |hashes| TOPIC_SIZE * hashes.len());
     let authorizations = envelope.authorization_list().map_or(0, |list| AUTHORIZATION * list.len());
     TRANSACTION_BASE + 2 * envelope.input().len() + access + blobs + authorizations
 }

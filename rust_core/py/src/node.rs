@@ -211,9 +211,9 @@ impl PyNode {
     /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes or RpcError. For a body of
     /// submissions it is the whole answer, or a list of outcomes, each preceded by the JSON of its id.
     ///
-    /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). Results that are
-    /// large together are a `DeferredMessages` instead. None instead of the results reports a loss: subscriptions that began at this sequence number or before
-    /// cannot continue.
+    /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). Results that
+    /// are large together are a `DeferredMessages` instead. None instead of the results reports a loss: subscriptions
+    /// that began at this sequence number or before cannot continue.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<DrainedEntries<'py>> {
         let object = |outcome: Outcome| match outcome {
             Ok(json) => PyBytes::new(py, &json).into_any(),

@@ -128,7 +128,7 @@ impl<'a> Page<'a> {
         step: &BlockAtStep,
         part: CursorPart,
     ) -> Result<(), FeedError> {
-        let start = part_start(part).filter(|start| self.parts(step, part.removed).has(*start));
+        let start = part_start(part).filter(|start| self.step_parts(step, part.removed).has(*start));
         match start {
             Some(start) if step_cursor(step) == cursor => self.write(step, part.removed, start),
             _ => return Err(cursor_gone(self.view)?),
@@ -159,7 +159,7 @@ impl<'a> Page<'a> {
 
     /// Appends one part, from the cache if another reader has requested it.
     fn write_part(&mut self, step: &BlockAtStep, removed: bool, start: PartStart) -> Option<PartStart> {
-        let parts = self.parts(step, removed);
+        let parts = self.step_parts(step, removed);
         let key = BlockPart::Flashblock(FlashblockKey {
             index: step.index,
             first: step.first,
@@ -184,7 +184,7 @@ impl<'a> Page<'a> {
         next
     }
 
-    fn parts<'s>(&self, step: &'s BlockAtStep, removed: bool) -> FlashblockParts<'s>
+    fn step_parts<'s>(&self, step: &'s BlockAtStep, removed: bool) -> FlashblockParts<'s>
     where
         'a: 's,
     {

@@ -64,7 +64,7 @@ pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
             for at in (first..content.len()).step_by(stride) {
                 let bit = u8::try_from(at % 8).unwrap_or(0);
                 for damage in [Damage::Flip { at, bit }, Damage::Cut { at }] {
-                    let rejected = copy.try_with(number, damage, &run.ledger, run.rules())?;
+                    let rejected = copy.try_with(number, damage, &run.ledger, Run::rules())?;
                     done.starts += 1;
                     done.rejected += u64::from(rejected);
                     if !rejected {

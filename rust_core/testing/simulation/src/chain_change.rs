@@ -56,7 +56,7 @@ impl Run {
             return self.settle();
         }
         let view = self.view()?;
-        let rules = Rules { sealed_as_shown: false, ..self.rules() };
+        let rules = Rules { sealed_as_shown: false, ..Run::rules() };
         let mut ledger = match (&done, self.instead.take()) {
             (ChangeOutcome::Another | ChangeOutcome::Back(_), Some(instead)) => {
                 self.unwinds += 1;

@@ -127,7 +127,7 @@ impl Copy {
         let number = segments.iter().find(|(_, _, other)| other == content).map_or(0, |found| found.0);
         run.trace(&format!("  damage to segment {number}: {damage:?}"));
         run.fault_plan().counts.fault("damaged copy of the journal");
-        let rejected = self.try_with(number, damage, &run.ledger, run.rules())?;
+        let rejected = self.try_with(number, damage, &run.ledger, Run::rules())?;
         if rejected {
             run.fault_plan().counts.fault("damage refused by name");
         }

@@ -139,7 +139,7 @@ impl Run {
     /// Checks a node that started: it has everything, or lacks only appends that no other record on the disk
     /// proves.
     fn check_started(&mut self, proofs: &Proofs, next: u64) -> Check {
-        let (view, rules) = (self.view()?, self.rules());
+        let (view, rules) = (self.view()?, Run::rules());
         if self.ledger.clone().survive(&view, rules).is_ok() {
             self.fault_plan().counts.fault("loss without effect");
             return Ok(());

@@ -154,7 +154,7 @@ impl Run {
     /// Checks that everything ever published exists, and beyond it at most the one append that was in
     /// progress.
     fn check_survival(&mut self, in_flight: bool, began: foreseal_chain::ClockReading) -> Check {
-        let (view, rules) = (self.view()?, self.rules());
+        let (view, rules) = (self.view()?, Run::rules());
         let instead = self.instead.take().filter(|_| in_flight);
         let bases = std::iter::once((self.ledger.clone(), true)).chain(instead.map(|base| (base, false)));
         let mut first = None;
@@ -229,7 +229,7 @@ impl Run {
         }
         let replayed = chain.view().ok_or("the journal ends without a block being built")?;
         let mut ledger = Ledger::default();
-        ledger.survive(&replayed, self.rules())?;
+        ledger.survive(&replayed, Run::rules())?;
         if ledger == self.ledger { Ok(()) } else { Err("a replay makes another chain".to_owned()) }
     }
 }

@@ -99,7 +99,7 @@ impl Run {
             StartOutcome::No(why) => return Err(format!("the first process does not start: {why}")),
         }
         let mut ledger = Ledger::default();
-        ledger.survive(&*run.view()?, run.rules())?;
+        ledger.survive(&*run.view()?, Self::rules())?;
         run.go_on(ledger, began)?;
         run.clients.push(Client::new(&run.ledger, &*run.view()?));
         Ok(run)
@@ -121,8 +121,8 @@ impl Run {
         self.node()?.view().ok_or_else(|| "there is no view".to_owned())
     }
 
-    pub fn rules(&self) -> Rules {
-        // Less than a block time while a lead over the clock is worked off.
+    /// Returns the rules of the chain. Blocks are less than a block time apart while a lead is worked off.
+    pub fn rules() -> Rules {
         Rules { apart: 1, sealed_as_shown: true }
     }
 
@@ -257,7 +257,7 @@ impl Run {
     /// Records the current view, which must extend everything that was published before.
     fn observe(&mut self) -> Check {
         let view = self.view()?;
-        let rules = self.rules();
+        let rules = Self::rules();
         let mut ledger = self.ledger.clone();
         let mut followed = ledger.follow(&view, rules);
         if let (Err(_), Some(instead)) = (&followed, &self.instead) {
