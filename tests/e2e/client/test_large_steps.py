@@ -11,6 +11,7 @@ from foreseal.client import Client, Event, Options
 from live import DEV_ACCOUNTS, LiveNode
 from live.process import live_node
 from live.sending import Sender
+from live_node import wait_until
 
 # Emits empty logs until 65,535 gas remain.
 LOGS = "0x5b5f5fa061ffff5a115f5700"
@@ -30,16 +31,21 @@ def send_large(node: LiveNode, account: int) -> str:
     return Sender(node.rpc, DEV_ACCOUNTS[account]).send(to="", data=LOGS, gas=GAS)
 
 
-def events_up_to(feed: Iterator[Event], last: str) -> list[Event]:
-    events = []
+def events_with(feed: Iterator[Event], hashes: list[str]) -> list[Event]:
+    """Return the events up to the one that completes these transactions."""
+    events, missing = [], set(hashes)
     for event in feed:
         events.append(event)
-        if last in {transaction.hash for transaction in event.flashblock.transactions}:
+        missing -= {transaction.hash for transaction in event.flashblock.transactions}
+        if not missing:
             return events
     raise AssertionError("the feed ended")
 
 
 def shown_logs(node: LiveNode, hashes: list[str]) -> dict[str, int]:
+    """Return the number of logs of each transaction. A large one has a step of its own."""
+    for sent in hashes:
+        wait_until(lambda sent=sent: node.rpc("eth_getTransactionReceipt", sent) is not None)
     return {sent: len(node.rpc("eth_getTransactionReceipt", sent)["logs"]) for sent in hashes}
 
 
@@ -54,7 +60,7 @@ def test_large_steps_reach_live_and_resuming_followers(node: LiveNode, kind: str
         expected = shown_logs(node, large)
         assert min(expected.values()) > 40_000
         for follower in (feed, client.feed(begin)):
-            events = events_up_to(follower, small)
+            events = events_with(follower, [*large, small])
             receipts = [receipt for event in events for receipt in event.flashblock.receipts]
             found = {receipt.transaction_hash: len(receipt.logs) for receipt in receipts}
             assert {sent: found.get(sent) for sent in large} == expected
