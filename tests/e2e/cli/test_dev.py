@@ -4,6 +4,7 @@ import contextlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -125,6 +126,8 @@ def test_long_command_ends_with_its_caller() -> None:
         with socket.create_connection(("127.0.0.1", int(node.url.rpartition(":")[2]))) as caller:
             caller.sendall("\r\n".join((*lines, "", "")).encode() + body)
             wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > 500, 30, "blocks")
+            # A caller that only ends its side may still read the answer, so this one resets the connection.
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         # Another command waits for the one that runs.
         node.rpc("evm_mine")
         assert int(node.rpc("eth_blockNumber"), 16) < 100_000
