@@ -28,11 +28,12 @@ test('a step or a heartbeat ends a series of failures', () => {
   }
 });
 
-test('two pages that the node cannot send drop the cursor, an unreachable node does not', () => {
+test('three pages that the node cannot send drop the cursor, an unreachable node does not', () => {
   const health = new FeedHealth(() => 0);
   for (let round = 0; round < 5; round += 1) assert.equal(health.pageFailed(new TransportError('gone')), false);
   assert.equal(health.pageFailed(new RpcError({ code: -32005, data: { retryAfterMs: 10 } })), false);
   assert.equal(health.pageFailed(new TimeoutError('slow')), false);
+  assert.equal(health.pageFailed(new RpcError({ code: -32005 })), false);
   assert.equal(health.pageFailed(new RpcError({ code: -32005 })), true);
 });
 

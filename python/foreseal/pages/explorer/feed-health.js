@@ -3,8 +3,10 @@
 
 import { RpcError, TimeoutError } from '../lib/rpc.js';
 
-/** Failures after an accepted subscription, or rejected pages, after which the cursor is dropped. */
+/** Failures after an accepted subscription after which the cursor is dropped. */
 const MAX_CURSOR_FAILURES = 2;
+/** Rejected pages after which the cursor is dropped. After two of them, the poller requests one step at a time. */
+const MAX_PAGE_FAILURES = 3;
 /** Failed connections after which the steps are read over HTTP. */
 const MAX_CONNECTION_FAILURES = 3;
 /** Milliseconds without a step or a heartbeat on an accepted subscription. */
@@ -64,7 +66,7 @@ export class FeedHealth {
   pageFailed(error) {
     const isOfPage = error instanceof TimeoutError || (error instanceof RpcError && error.retryAfterMs === null);
     if (isOfPage) this.#pageFailures += 1;
-    return this.#pageFailures >= MAX_CURSOR_FAILURES;
+    return this.#pageFailures >= MAX_PAGE_FAILURES;
   }
 
   get isStalled() {
