@@ -6,8 +6,9 @@ use alloy_primitives::{
     B256,
     map::{B256Map, B256Set},
 };
-use foreseal_evm::PreparedTransaction;
 use foreseal_primitives::Transaction;
+
+use crate::PreparedForBlock;
 
 /// Maximum number of remembered sizes. They are hints: without one, a transaction is executed once more.
 const MAX_SIZES: usize = 4096;
@@ -31,19 +32,12 @@ pub struct DeferredTransactions {
     slow: B256Set,
     /// Transactions that the last step has stopped.
     interrupted: Vec<Arc<Transaction>>,
-    prepared: Option<PreparedTransaction>,
-    unlimited: Option<Arc<Transaction>>,
+    prepared: Option<PreparedForBlock>,
 }
 
 impl DeferredTransactions {
-    /// Lets no step execute this transaction until it is [prepared](Self::add_prepared) or
-    /// [forgotten](Self::forget_slow).
-    pub fn hold(&mut self, hash: B256) {
-        self.slow.insert(hash);
-    }
-
-    /// Lets steps execute the transaction again.
-    pub fn forget_slow(&mut self, hash: &B256) {
+    /// Lets steps execute a transaction again that took too long.
+    pub fn release(&mut self, hash: &B256) {
         self.slow.remove(hash);
     }
 
@@ -52,14 +46,9 @@ impl DeferredTransactions {
         std::mem::take(&mut self.interrupted)
     }
 
-    /// Makes the next step begin with this transaction, if what it has read is unchanged.
-    pub fn add_prepared(&mut self, prepared: PreparedTransaction) {
+    /// Makes the next step begin with this transaction.
+    pub fn add_prepared(&mut self, prepared: PreparedForBlock) {
         self.prepared = Some(prepared);
-    }
-
-    /// Makes the next step begin with this transaction, executed without a time limit.
-    pub fn add_unlimited(&mut self, transaction: Arc<Transaction>) {
-        self.unlimited = Some(transaction);
     }
 
     /// Removes the transaction that is to be alone in the next step if `is_pooled` rejects it.
@@ -67,12 +56,8 @@ impl DeferredTransactions {
         self.oversized.take_if(|transaction| !is_pooled(&transaction.hash()));
     }
 
-    pub(crate) fn take_prepared(&mut self) -> Option<PreparedTransaction> {
+    pub(crate) fn take_prepared(&mut self) -> Option<PreparedForBlock> {
         self.prepared.take()
-    }
-
-    pub(crate) fn take_unlimited(&mut self) -> Option<Arc<Transaction>> {
-        self.unlimited.take()
     }
 
     pub(crate) fn is_held(&self, hash: &B256) -> bool {
@@ -100,13 +85,8 @@ impl DeferredTransactions {
         self.oversized.get_or_insert_with(|| transaction.clone());
     }
 
-    /// Removes and returns the transaction that is to be alone in this step, unless one was alone in the last step.
+    /// Removes and returns the transaction that is to be alone in a step.
     pub(crate) fn take_oversized(&mut self) -> Option<Arc<Transaction>> {
-        if self.is_after_oversized { None } else { self.oversized.take() }
-    }
-
-    /// Removes and returns the transaction that is to be alone in a step that has nothing else.
-    pub(crate) fn oversized_if_nothing_else(&mut self) -> Option<Arc<Transaction>> {
         self.oversized.take()
     }
 

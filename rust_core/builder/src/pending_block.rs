@@ -259,6 +259,11 @@ impl PendingBlock {
         Ok((Self { spec, template, body, withdrawals, base, tip, header, hash, index }, tail))
     }
 
+    /// Returns the hash of the fields that are fixed at opening.
+    pub(crate) fn template_hash(&self) -> B256 {
+        self.template.hash_slow()
+    }
+
     /// Returns the block's number.
     pub fn number(&self) -> u64 {
         self.template.number

@@ -5,26 +5,16 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::B256;
-use foreseal_evm::{
-    BlockGas, ExecutionError, Executor, PreparedTransaction, RejectedTransaction, TransactionLimits,
-};
+use foreseal_evm::{BlockGas, ExecutionError, Executor, RejectedTransaction, TransactionLimits};
 use foreseal_pool::BestTransactions;
-use foreseal_primitives::{
-    Flashblock, MAX_BLOCK_BYTES, Receipt, SpecId, StateDiff, Transaction, length_in_block, result_json_size,
-};
+use foreseal_primitives::{Flashblock, Receipt, StateDiff, Transaction, result_json_size};
 use foreseal_state::BlockHashes;
 
 use crate::{
-    BlockShare, BuildError, DeferredTransactions, PendingBlock, StepLimits,
-    body::blob_gas,
+    BuildError, DeferredTransactions, PendingBlock, PreparedForBlock, StepLimits,
     pending_block::ExecutedStep,
-    step_limits::{Budget, Room},
+    remaining_budgets::{RemainingBudgets, Room},
 };
-
-/// Intrinsic gas of the cheapest transaction.
-const MIN_GAS: u64 = 21_000;
-/// Bytes reserved for the header when the block size is checked (EIP-7934). A header is under 1 KiB.
-const HEADER_RESERVE: usize = 2048;
 
 /// Maximum size of a result as JSON, in bytes per 5 gas: no code writes more than an empty log, which has 440 bytes for
 /// 375 gas.
@@ -78,82 +68,6 @@ impl<'a> Stopwatch<'a> {
     }
 }
 
-/// Remaining budgets of the block and of the step.
-struct RemainingBudgets {
-    gas: Budget,
-    blob_gas: Budget,
-    bytes: Budget,
-    /// Bytes of the step's results as JSON.
-    result_bytes: usize,
-}
-
-impl RemainingBudgets {
-    fn new(block: &PendingBlock, limits: &StepLimits) -> Self {
-        let header = block.header();
-        let blob_limit = block.spec.blob_params(header.timestamp).map_or(0, |p| p.max_blob_gas_per_block());
-        let share = limits.share;
-        // The driver of an OP chain bounds its blocks.
-        let bytes = if block.fork().is_enabled_in(SpecId::OSAKA) && block.spec.optimism().is_none() {
-            let used = block.body.transactions_length + HEADER_RESERVE;
-            Budget::new(MAX_BLOCK_BYTES as u64, used as u64, share)
-        } else {
-            Budget::new(u64::MAX, 0, BlockShare::ALL)
-        };
-        Self {
-            gas: Budget::new(header.gas_limit, block.body.gas_used(), share),
-            blob_gas: Budget::new(blob_limit, block.body.blob_gas_used, share),
-            bytes,
-            result_bytes: limits.result_bytes,
-        }
-    }
-
-    fn room(&self, transaction: &Transaction) -> Room {
-        let needs = Needs::from_transaction(transaction);
-        let gas = self.gas.room(needs.gas);
-        gas.max(self.blob_gas.room(needs.blob_gas)).max(self.bytes.room(needs.bytes))
-    }
-
-    fn may_exceed_share(&self, transaction: &Transaction) -> bool {
-        let needs = Needs::from_transaction(transaction);
-        self.gas.may_exceed(needs.gas)
-            && self.blob_gas.may_exceed(needs.blob_gas)
-            && self.bytes.may_exceed(needs.bytes)
-    }
-
-    fn reserve(&mut self, transaction: &Transaction) {
-        let needs = Needs::from_transaction(transaction);
-        self.gas.reserve(needs.gas);
-        self.blob_gas.reserve(needs.blob_gas);
-        self.bytes.reserve(needs.bytes);
-    }
-
-    fn subtract(&mut self, transaction: &Transaction, receipt: &Receipt) {
-        let needs = Needs::from_transaction(transaction);
-        self.gas.subtract(receipt.gas_used);
-        self.blob_gas.subtract(needs.blob_gas);
-        self.bytes.subtract(needs.bytes);
-        let result = result_json_size(transaction, &receipt.logs);
-        self.result_bytes = self.result_bytes.saturating_sub(result);
-    }
-}
-
-/// Resources that a transaction needs at most.
-struct Needs {
-    gas: u64,
-    blob_gas: u64,
-    bytes: u64,
-}
-
-impl Needs {
-    fn from_transaction(transaction: &Transaction) -> Self {
-        Self {
-            gas: transaction.envelope().gas_limit(),
-            blob_gas: blob_gas(transaction),
-            bytes: length_in_block(transaction) as u64,
-        }
-    }
-}
-
 /// A step that is being filled.
 struct StepInProgress<'a> {
     executor: Executor<'a>,
@@ -169,6 +83,8 @@ struct StepInProgress<'a> {
     above_share: Option<Arc<Transaction>>,
     /// `true` if a result has exceeded the rest of the step: others that could are not executed any more.
     is_result_exceeded: bool,
+    /// `true` if the step has a transaction whose result alone exceeds the size of a step.
+    is_oversized: bool,
 }
 
 impl<'a> StepInProgress<'a> {
@@ -188,6 +104,7 @@ impl<'a> StepInProgress<'a> {
             begun_with: Vec::new(),
             above_share: None,
             is_result_exceeded: false,
+            is_oversized: false,
         }
     }
 
@@ -227,8 +144,7 @@ impl<'a> StepInProgress<'a> {
             }
         }
         let result_bytes = if may_be_alone { usize::MAX } else { self.remaining.result_bytes };
-        let limits = TransactionLimits { time: self.limits.transaction_time, result_bytes };
-        self.execute(transaction, limits, deferred)
+        self.execute(transaction, self.transaction_limits(result_bytes), deferred)
     }
 
     /// Executes a transaction within limits. Returns `true` if the step now contains it.
@@ -260,7 +176,9 @@ impl<'a> StepInProgress<'a> {
     }
 
     fn push(&mut self, transaction: Arc<Transaction>, receipt: Receipt) {
-        self.remaining.subtract(&transaction, &receipt);
+        let size = result_json_size(&transaction, &receipt.logs);
+        self.is_oversized |= size > self.limits.result_bytes;
+        self.remaining.subtract(&transaction, receipt.gas_used, size);
         self.transactions.push(transaction);
         self.receipts.push(Arc::new(receipt));
     }
@@ -286,77 +204,74 @@ impl<'a> StepInProgress<'a> {
         usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(least) > self.remaining.result_bytes
     }
 
-    /// Returns `true` if the results exceed the size of a step.
-    fn is_oversized(&self) -> bool {
-        let sizes = self.transactions.iter().zip(&self.receipts);
-        let size = |(transaction, receipt): (&Arc<Transaction>, &Arc<Receipt>)| {
-            result_json_size(transaction, &receipt.logs)
-        };
-        self.remaining.result_bytes == 0 && sizes.map(size).sum::<usize>() > self.limits.result_bytes
+    /// Begins the step with what earlier steps have deferred. Returns `false` if nothing else may be added.
+    fn begin_with_deferred(
+        &mut self,
+        block: &PendingBlock,
+        deferred: &mut DeferredTransactions,
+    ) -> Result<bool, BuildError> {
+        if let Some(prepared) = deferred.take_prepared() {
+            deferred.release(&prepared.transaction().hash());
+            self.add_prepared(block, &prepared, deferred)?;
+        }
+        if !deferred.is_after_oversized() {
+            self.include_alone(deferred)?;
+        }
+        self.begun_with = self.transactions.iter().map(|transaction| transaction.hash()).collect();
+        Ok(!self.is_oversized)
     }
 
-    /// Begins the step with what earlier steps have deferred. Returns `false` if nothing else may be added.
-    fn begin_with_deferred(&mut self, deferred: &mut DeferredTransactions) -> Result<bool, BuildError> {
-        if let Some(prepared) = deferred.take_prepared() {
-            self.add_prepared(&prepared, deferred)?;
+    /// Adds a transaction that was executed outside of steps. Executes it again, without a time limit, if its block or
+    /// the state that it has read is another one now.
+    fn add_prepared(
+        &mut self,
+        block: &PendingBlock,
+        prepared: &PreparedForBlock,
+        deferred: &mut DeferredTransactions,
+    ) -> Result<(), BuildError> {
+        let transaction = prepared.transaction();
+        if self.remaining.room(transaction) == Room::LaterBlock {
+            return Ok(());
         }
-        if let Some(transaction) = deferred.take_unlimited() {
-            deferred.forget_slow(&transaction.hash());
-            if self.remaining.room(&transaction) != Room::LaterBlock {
-                self.execute(&transaction, TransactionLimits::default(), deferred)?;
-            }
+        let added = match prepared.for_block(block) {
+            Some(prepared) => self.executor.add_prepared(prepared, &mut self.gas),
+            None => Ok(None),
+        };
+        match added {
+            Ok(Some(receipt)) => self.push(transaction.clone(), receipt),
+            Ok(None) => drop(self.execute(transaction, TransactionLimits::default(), deferred)?),
+            Err(ExecutionError::Rejected(reason)) => self.rejected.push((transaction.hash(), reason)),
+            Err(error) => return Err(error.into()),
         }
+        Ok(())
+    }
+
+    /// Adds the transaction whose result is larger than a step, if the step has no other.
+    fn include_alone(&mut self, deferred: &mut DeferredTransactions) -> Result<(), BuildError> {
         if self.transactions.is_empty()
             && let Some(alone) = deferred.take_oversized()
             && self.remaining.may_exceed_share(&alone)
             && !deferred.is_held(&alone.hash())
         {
-            let limits =
-                TransactionLimits { time: self.limits.transaction_time, ..TransactionLimits::default() };
-            self.execute(&alone, limits, deferred)?;
-        }
-        self.begun_with = self.transactions.iter().map(|transaction| transaction.hash()).collect();
-        Ok(!self.is_oversized())
-    }
-
-    /// Adds a transaction that was executed on an earlier step; executes it again, without a time limit, if the state
-    /// that it has read is another one now.
-    fn add_prepared(
-        &mut self,
-        prepared: &PreparedTransaction,
-        deferred: &mut DeferredTransactions,
-    ) -> Result<(), BuildError> {
-        deferred.forget_slow(&prepared.transaction().hash());
-        match self.executor.add_prepared(prepared, &mut self.gas) {
-            Ok(Ok(receipt)) => self.push(prepared.transaction().clone(), receipt),
-            Ok(Err(changed)) => {
-                tracing::debug!(address = %changed.address, "a slow transaction is executed again");
-                self.execute(prepared.transaction(), TransactionLimits::default(), deferred)?;
-            }
-            Err(ExecutionError::Rejected(reason)) => {
-                self.rejected.push((prepared.transaction().hash(), reason));
-            }
-            Err(error) => return Err(error.into()),
+            self.execute(&alone, self.transaction_limits(usize::MAX), deferred)?;
         }
         Ok(())
     }
 
     /// Adds a transaction that is above the share of a step or of results, if nothing else uses what it needs.
     fn end_with_deferred(&mut self, deferred: &mut DeferredTransactions) -> Result<(), BuildError> {
-        if self.transactions.is_empty()
-            && let Some(alone) = deferred.oversized_if_nothing_else()
-            && self.remaining.may_exceed_share(&alone)
-        {
-            self.execute(&alone, TransactionLimits::default(), deferred)?;
-        }
+        self.include_alone(deferred)?;
         let Some(transaction) = self.above_share.take() else { return Ok(()) };
         if self.remaining.may_exceed_share(&transaction) {
-            let result_bytes =
-                if self.transactions.is_empty() { usize::MAX } else { self.remaining.result_bytes };
-            let limits = TransactionLimits { time: self.limits.transaction_time, result_bytes };
-            self.execute(&transaction, limits, deferred)?;
+            let is_first = self.transactions.is_empty();
+            let result_bytes = if is_first { usize::MAX } else { self.remaining.result_bytes };
+            self.execute(&transaction, self.transaction_limits(result_bytes), deferred)?;
         }
         Ok(())
+    }
+
+    fn transaction_limits(&self, result_bytes: usize) -> TransactionLimits {
+        TransactionLimits { time: self.limits.transaction_time, result_bytes }
     }
 
     fn finish(
@@ -415,8 +330,8 @@ impl PendingBlock {
         let StepControl { limits, deferred, keep_going, clock } = control;
         let mut turn = StepInProgress::on(self, hashes, limits);
         let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
-        let mut has_room = turn.begin_with_deferred(deferred)?;
-        while has_room && turn.remaining.gas.share() >= MIN_GAS && keep_going() {
+        let mut has_room = turn.begin_with_deferred(self, deferred)?;
+        while has_room && turn.remaining.has_gas() && keep_going() {
             if let Some(count) = turn.executor.lookahead() {
                 let upcoming = best.upcoming(count);
                 turn.executor.prefetch(upcoming.map(|pooled| pooled.transaction().as_ref()))?;
@@ -425,30 +340,18 @@ impl PendingBlock {
             let Some(pooled) = best.next() else { break };
             laps.add_to(&mut times.select);
             if turn.include_if_it_fits(pooled.transaction(), deferred)? {
-                has_room = !turn.is_oversized();
+                has_room = !turn.is_oversized;
             } else {
                 best.skip_sender();
             }
             laps.add_to(&mut times.execute);
         }
         turn.end_with_deferred(deferred)?;
-        deferred.finish_step(&turn.transactions, turn.is_oversized());
+        deferred.finish_step(&turn.transactions, turn.is_oversized);
         turn.finish(self, hashes, times, &mut laps)
     }
 
-    /// Executes a transaction on the newest step without a time limit, for a later step of this block.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Executor::transact`].
-    pub fn prepare(
-        &self,
-        transaction: Arc<Transaction>,
-        hashes: &dyn BlockHashes,
-    ) -> Result<PreparedTransaction, ExecutionError> {
-        Executor::new(&self.spec, &self.base, hashes, self.header()).prepare(transaction, self.totals())
-    }
-
-    fn totals(&self) -> BlockGas {
+    pub(crate) fn totals(&self) -> BlockGas {
         BlockGas {
             gas_used: self.body.gas_used(),
             blob_gas_used: self.body.blob_gas_used,

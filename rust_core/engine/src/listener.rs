@@ -204,13 +204,15 @@ mod tests {
     #[test]
     fn stranger_is_closed_after_its_time() {
         let listener = listener(Duration::from_millis(50));
-        let mut caller = connect(&listener);
-        // A stranger that has sent a part of its request.
+        // A slow machine may need more than one attempt to earn a place in time.
+        let mut caller = loop {
+            let mut caller = connect(&listener);
+            if is_answered(&mut caller, b'k') {
+                break caller;
+            }
+        };
         let mut stranger = connect(&listener);
-        if is_answered(&mut caller, b'k') {
-            assert!(is_answered(&mut stranger, b's') || is_closed(&mut stranger));
-            assert!(is_closed(&mut stranger));
-            assert!(is_answered(&mut caller, b'c'), "the caller has its place for longer than a stranger");
-        }
+        assert!(is_closed(&mut stranger));
+        assert!(is_answered(&mut caller, b'c'), "the caller has its place for longer than a stranger");
     }
 }

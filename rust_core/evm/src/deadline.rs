@@ -50,7 +50,7 @@ impl Deadline {
 
     /// Returns a deadline `limit` from now for a transaction of a block. A call of a precompiled contract that is
     /// estimated to end later ends the execution before it runs.
-    pub(crate) fn of_transaction(limit: Duration) -> Self {
+    pub(crate) fn for_transaction(limit: Duration) -> Self {
         let now = Instant::now();
         Self { end: now.checked_add(limit).unwrap_or(now), limit, strictness: Strictness::Estimated }
     }

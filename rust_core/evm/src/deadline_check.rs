@@ -46,19 +46,6 @@ impl DeadlineCheck {
         self.deadline.is_some_and(Deadline::is_strict)
     }
 
-    /// Fails if the deadline estimates calls of precompiled contracts and this one would end after it.
-    pub fn check_estimate(
-        &self,
-        estimate: impl FnOnce() -> Duration,
-    ) -> Result<(), ContextError<Interruption>> {
-        match self.deadline {
-            Some(deadline) if deadline.is_estimated() && estimate() > deadline.remaining() => {
-                Err(ContextError::Db(deadline.over()))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Fails under a strict deadline, at any time, if the next operation `is_long`.
     pub fn check_long_operation(
         &self,
@@ -70,15 +57,19 @@ impl DeadlineCheck {
         }
     }
 
-    /// Prepares for an operation that nothing interrupts and that may take `estimate`. Fails if the scheduler does not
-    /// permit it. May pause the thread to let other jobs run.
+    /// Prepares for an operation that nothing interrupts and that may take `estimate`. Fails if it would end after the
+    /// deadline of a transaction, or if the scheduler does not permit it. May pause the thread to let other jobs run.
     pub fn begin_operation(
         &self,
         estimate: impl FnOnce() -> Duration,
     ) -> Result<LongOperation, ContextError<Interruption>> {
-        if self.deadline.is_none() {
-            return Ok(LongOperation::default());
+        match self.deadline {
+            None => Ok(LongOperation::default()),
+            Some(deadline) if deadline.is_estimated() => {
+                let is_in_time = estimate() <= deadline.remaining();
+                is_in_time.then(LongOperation::default).ok_or_else(|| ContextError::Db(deadline.over()))
+            }
+            Some(_) => begin_operation(estimate()).map_err(|stopped| ContextError::Db(stopped.into())),
         }
-        begin_operation(estimate()).map_err(|stopped| ContextError::Db(stopped.into()))
     }
 }

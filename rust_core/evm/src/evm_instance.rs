@@ -98,7 +98,7 @@ impl<'a, I> EvmInstance<'a, I> {
     /// Ends only the next execution with [`Interruption::TimeLimit`] once it has run this long; `None` for no limit.
     /// Requires [`Self::install_deadline_checks`].
     pub fn set_transaction_time(&mut self, limit: Option<Duration>) {
-        let check = limit.map(|limit| DeadlineCheck::new(Deadline::of_transaction(limit)));
+        let check = limit.map(|limit| DeadlineCheck::new(Deadline::for_transaction(limit)));
         self.evm.ctx.chain = check.unwrap_or_default();
     }
 
@@ -291,12 +291,10 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
             FrameInput::Call(inputs) => self.evm.precompiles.is_long(inputs),
             FrameInput::Create(_) | FrameInput::Empty => false,
         })?;
-        let time = || match &input.frame_input {
+        let _operation = watch.begin_operation(|| match &input.frame_input {
             FrameInput::Call(inputs) => self.evm.precompiles.time(&self.evm.ctx, inputs),
             FrameInput::Create(_) | FrameInput::Empty => Duration::ZERO,
-        };
-        watch.check_estimate(time)?;
-        let _operation = watch.begin_operation(time)?;
+        })?;
         let collision = match &input.frame_input {
             FrameInput::Create(inputs) => self.storage_collision(inputs).map_err(ContextError::Db)?,
             FrameInput::Call(_) | FrameInput::Empty => None,

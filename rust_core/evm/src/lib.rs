@@ -52,7 +52,7 @@ pub use overrides::{
     StorageOverride,
 };
 pub use precompiles::{MovedPrecompiles, PrecompileRules};
-pub use prepared_transaction::{PreparedTransaction, StateChanged};
+pub use prepared_transaction::PreparedTransaction;
 pub use revm::context_interface::result::HaltReason;
 pub use simulate::{
     BlockRequest, CallStatus, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall,

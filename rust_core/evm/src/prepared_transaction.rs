@@ -31,13 +31,6 @@ pub struct PreparedTransaction {
     tip: Option<U256>,
 }
 
-/// A value that the execution has read differs now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the state that the transaction has read is another one now, at {address}")]
-pub struct StateChanged {
-    pub address: Address,
-}
-
 impl PreparedTransaction {
     /// Returns the transaction.
     pub fn transaction(&self) -> &Arc<Transaction> {
@@ -92,22 +85,22 @@ impl Executor<'_> {
         Ok(self.account(&to)?.is_none_or(|account| account.code_hash == KECCAK_EMPTY))
     }
 
-    /// Adds a prepared transaction of the same block without executing it again.
+    /// Adds a prepared transaction of the same block without executing it again. Returns `None`, and changes nothing,
+    /// if a value that it has read is another one now.
     ///
     /// # Errors
-    /// The outer error is that of [`Executor::transact`]; the inner one means that it must be executed again. No
-    /// change remains after either.
+    /// Returns the errors of [`Executor::transact`].
     pub fn add_prepared(
         &mut self,
         prepared: &PreparedTransaction,
         block: &mut BlockGas,
-    ) -> Result<Result<Receipt, StateChanged>, ExecutionError> {
+    ) -> Result<Option<Receipt>, ExecutionError> {
         self.admit(&prepared.transaction, block)?;
         let recipient = self.beneficiary();
         for read in &prepared.reads {
             let is_free = prepared.tip.is_some() && read.address == recipient;
             if !is_free && !self.is_unchanged(read)? {
-                return Ok(Err(StateChanged { address: read.address }));
+                return Ok(None);
             }
         }
         self.execution_state().write(&prepared.diff).map_err(ExecutionError::from)?;
@@ -123,7 +116,7 @@ impl Executor<'_> {
         let first_log_index = block.log_count;
         block.log_count += prepared.receipt.logs.len() as u64;
         let cumulative_gas_used = block.gas_used;
-        Ok(Ok(Receipt { cumulative_gas_used, first_log_index, ..prepared.receipt.clone() }))
+        Ok(Some(Receipt { cumulative_gas_used, first_log_index, ..prepared.receipt.clone() }))
     }
 
     fn is_unchanged(&mut self, read: &AccountRead) -> Result<bool, ExecutionError> {

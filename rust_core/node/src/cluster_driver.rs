@@ -66,6 +66,11 @@ impl ClusterDriver {
         self.member.beats()
     }
 
+    /// Limits the time of a transaction: see [`Producer::limit_transaction_time`].
+    pub fn limit_transaction_time(&self, limit: Duration) {
+        self.producer.limit_transaction_time(limit);
+    }
+
     /// Returns the time budget for selecting transactions within a step.
     pub(crate) fn budget(&self) -> Duration {
         self.producer.budget()

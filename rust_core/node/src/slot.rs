@@ -39,7 +39,7 @@ impl BlockSlot {
     /// While the lead is large, blocks come at the usual pace, but not faster than every 2 s, and each timestamp grows
     /// by 1 s. Then a single block of at most two block times ends with its slot on the clock.
     pub fn catching_up_after(now: ClockReading, parent_timestamp: u64, block_time: u64) -> Self {
-        if lead(now, parent_timestamp) <= MAX_JITTER || mutant!("keep-lead") {
+        if lead(now, parent_timestamp) <= MAX_JITTER {
             return Self::next_after(now, parent_timestamp, block_time);
         }
         let slot = (parent_timestamp / block_time).saturating_add(1).saturating_mul(block_time);

@@ -6,15 +6,15 @@
 //!   step k+n  adds it if what it has read is unchanged; otherwise executes it once more, without a limit
 //! ```
 //!
-//! So a transaction that a step has stopped pays in the end, and is not stopped again and again. The lane rests after
-//! each transaction for as long as that took: slow transactions have at most half of the time.
+//! So a transaction that a step has stopped pays in the end, even if its sender has replaced it in the pool meanwhile,
+//! and is not stopped again and again. The lane rests after each transaction for as long as that took: slow transactions
+//! have at most half of the time.
 
 use std::{collections::VecDeque, sync::Arc, thread::JoinHandle, time::Duration};
 
-use alloy_primitives::B256;
-use foreseal_builder::PendingBlock;
+use foreseal_builder::PreparedForBlock;
 use foreseal_chain::Chain;
-use foreseal_evm::{ExecutionError, PreparedTransaction, RejectedTransaction};
+use foreseal_evm::{ExecutionError, RejectedTransaction};
 use foreseal_primitives::Transaction;
 use foreseal_scheduler::lower_priority;
 
@@ -22,9 +22,6 @@ use foreseal_scheduler::lower_priority;
 const NICE: i32 = 5;
 /// Maximum number of waiting transactions. Further ones are tried by a later step again.
 const MAX_WAITING: usize = 256;
-
-/// A block under construction: its number and its parent.
-type BlockKey = (u64, B256);
 
 /// Slow transactions, one of which runs at a time.
 #[derive(Default)]
@@ -38,15 +35,12 @@ pub(crate) struct SlowLane {
 struct RunningTransaction {
     transaction: Arc<Transaction>,
     began: Duration,
-    block: BlockKey,
-    thread: JoinHandle<Result<PreparedTransaction, ExecutionError>>,
+    thread: JoinHandle<Result<PreparedForBlock, ExecutionError>>,
 }
 
 /// Result of a slow transaction.
 pub(crate) enum SlowResult {
-    Prepared(Box<PreparedTransaction>),
-    /// Its block was sealed meanwhile.
-    BlockEnded(Arc<Transaction>),
+    Prepared(Box<PreparedForBlock>),
     Rejected(Arc<Transaction>, RejectedTransaction),
     /// The state could not be read.
     Failed(Arc<Transaction>),
@@ -62,18 +56,19 @@ impl SlowLane {
         Ok(())
     }
 
-    /// Returns the result of the running transaction if it has ended. `open` is the block being built.
-    pub fn poll(&mut self, now: Duration, open: &PendingBlock) -> Option<SlowResult> {
+    /// Removes and returns the waiting transactions.
+    pub fn drain(&mut self) -> impl Iterator<Item = Arc<Transaction>> {
+        self.waiting.drain(..)
+    }
+
+    /// Returns the result of the running transaction if it has ended.
+    pub fn poll(&mut self, now: Duration) -> Option<SlowResult> {
         let running = self.running.take_if(|running| running.thread.is_finished())?;
         self.rests_until = now.saturating_add(now.saturating_sub(running.began));
-        let is_same_block = running.block == key(open);
         Some(match running.thread.join() {
-            Ok(Ok(prepared)) if is_same_block => SlowResult::Prepared(Box::new(prepared)),
-            Ok(Err(ExecutionError::Rejected(reason))) if is_same_block => {
-                SlowResult::Rejected(running.transaction, reason)
-            }
-            _ if !is_same_block => SlowResult::BlockEnded(running.transaction),
-            _ => SlowResult::Failed(running.transaction),
+            Ok(Ok(prepared)) => SlowResult::Prepared(Box::new(prepared)),
+            Ok(Err(ExecutionError::Rejected(reason))) => SlowResult::Rejected(running.transaction, reason),
+            Ok(Err(_)) | Err(_) => SlowResult::Failed(running.transaction),
         })
     }
 
@@ -83,18 +78,18 @@ impl SlowLane {
         if self.running.is_some() || now < self.rests_until || left < block_time / 4 {
             return;
         }
-        let Some(open) = chain.open_block() else { return };
+        if chain.open_block().is_none() {
+            return;
+        }
         let Some(transaction) = self.waiting.pop_front() else { return };
-        let (block, chain, to_run) = (key(open), chain.clone(), transaction.clone());
+        let (chain, to_run) = (chain.clone(), transaction.clone());
         let spawned = std::thread::Builder::new().name("slow-transaction".to_owned()).spawn(move || {
             lower_priority(NICE);
             let open = chain.open_block().expect("the chain has an open block");
             open.prepare(to_run, chain.hashes())
         });
         match spawned {
-            Ok(thread) => {
-                self.running = Some(RunningTransaction { transaction, began: now, block, thread });
-            }
+            Ok(thread) => self.running = Some(RunningTransaction { transaction, began: now, thread }),
             Err(error) => {
                 tracing::warn!(%error, "cannot start a thread for a slow transaction");
                 self.waiting.push_front(transaction);
@@ -110,8 +105,4 @@ impl Drop for SlowLane {
             drop(running.thread.join());
         }
     }
-}
-
-fn key(open: &PendingBlock) -> BlockKey {
-    (open.number(), open.header().parent_hash)
 }

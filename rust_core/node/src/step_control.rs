@@ -1,12 +1,11 @@
 //! Limits of the steps of a timed block, and the transactions that wait because of them.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use alloy_primitives::B256;
 use foreseal_builder::{BlockShare, StepLimits};
 use foreseal_evm::RejectedTransaction;
 use foreseal_pool::DropReason;
-use foreseal_primitives::Transaction;
 
 use crate::{Mining, sequencer::Sequencer, slow_lane::SlowResult};
 
@@ -21,7 +20,7 @@ impl Sequencer {
         let (share, transaction_time) = match self.timed_block() {
             Some((left, block_time)) => {
                 let step = self.settings.production.step;
-                (BlockShare::of_step(left, step, block_time), self.transaction_time)
+                (BlockShare::for_step(left, step, block_time), self.transaction_time)
             }
             None => (BlockShare::ALL, None),
         };
@@ -37,34 +36,31 @@ impl Sequencer {
 
     /// Passes the result of a slow transaction to the next step.
     pub(crate) fn collect_slow(&mut self) {
-        let now = self.shared.clock.monotonic();
-        let Some(open) = self.chain.open_block() else { return };
-        match self.slow_lane.poll(now, open) {
+        match self.slow_lane.poll(self.shared.clock.monotonic()) {
             None => {}
             Some(SlowResult::Prepared(prepared)) => self.deferred.add_prepared(*prepared),
-            Some(SlowResult::BlockEnded(transaction)) => self.deferred.add_unlimited(transaction),
-            Some(SlowResult::Failed(transaction)) => self.deferred.forget_slow(&transaction.hash()),
+            Some(SlowResult::Failed(transaction)) => self.deferred.release(&transaction.hash()),
             Some(SlowResult::Rejected(transaction, reason)) => {
-                self.deferred.forget_slow(&transaction.hash());
+                self.deferred.release(&transaction.hash());
                 self.drop_rejected(&transaction.hash(), &reason);
             }
         }
     }
 
-    /// Begins the execution of transactions that the last step has stopped.
+    /// Begins the execution of transactions that the last step has stopped. Only blocks that are sealed by time stop
+    /// any.
     pub(crate) fn execute_slow(&mut self) {
         for transaction in self.deferred.drain_interrupted() {
-            self.queue_slow(transaction);
+            tracing::debug!(hash = %transaction.hash(), "a transaction exceeds the time of a step");
+            if let Err(transaction) = self.slow_lane.push(transaction) {
+                self.deferred.release(&transaction.hash());
+            }
         }
-        if let Some((left, block_time)) = self.timed_block() {
-            self.slow_lane.begin_next(&self.chain, self.shared.clock.monotonic(), left, block_time);
-        }
-    }
-
-    fn queue_slow(&mut self, transaction: Arc<Transaction>) {
-        tracing::debug!(hash = %transaction.hash(), "a transaction exceeds the time of a step");
-        if let Err(transaction) = self.slow_lane.push(transaction) {
-            self.deferred.forget_slow(&transaction.hash());
+        match self.timed_block() {
+            Some((left, block_time)) => {
+                self.slow_lane.begin_next(&self.chain, self.shared.clock.monotonic(), left, block_time);
+            }
+            None => self.slow_lane.drain().for_each(|waiting| self.deferred.release(&waiting.hash())),
         }
     }
 

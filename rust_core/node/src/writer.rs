@@ -373,6 +373,7 @@ impl Writer {
         let busy = BusyBeat::start(driver.beats(), clock.clone());
         let _watch = self.watch_engine();
         let step = self.settings.production.step;
+        driver.limit_transaction_time(step / TRANSACTION_SHARE);
         let mut next = clock.monotonic();
         while !self.shared.stopping() {
             if !driver.leads() {

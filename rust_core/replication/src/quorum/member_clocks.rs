@@ -124,19 +124,6 @@ mod tests {
         ClockReading { unix: Duration::from_secs(1_000) + monotonic, monotonic }
     }
 
-    fn member(run: u8, updated: i64) -> MemberEntry {
-        MemberEntry {
-            run_id: RunId([run; 16]),
-            name: format!("node-{run}"),
-            role: "standby".to_owned(),
-            feed: String::new(),
-            rpc: String::new(),
-            version: String::new(),
-            next: 0,
-            updated: u64::try_from(updated).unwrap(),
-        }
-    }
-
     /// Reads entries every half second up to `end`. Member n updates its entry every 5 s, up to `dies[n]`, by a clock
     /// that is ahead by `ahead[n]` milliseconds.
     fn observe(ahead: &[i64], dies: &[u64], end: u64) -> Option<i64> {
@@ -144,10 +131,11 @@ mod tests {
         for at in (0..=end).step_by(usize::try_from(READ_INTERVAL).unwrap()) {
             let entry = |(index, ahead): (usize, &i64)| {
                 let updated = at.min(dies[index]) / 5_000 * 5_000;
-                member(u8::try_from(index).unwrap(), START + i64::try_from(updated).unwrap() + ahead)
+                let shown = START + i64::try_from(updated).unwrap() + ahead;
+                MemberEntry::standby(u8::try_from(index).unwrap(), 0, u64::try_from(shown).unwrap())
             };
             let mut entries: Vec<_> = ahead.iter().enumerate().map(entry).collect();
-            entries.push(member(9, 0));
+            entries.push(MemberEntry::standby(9, 0, 0));
             clocks.record(entries, now(at).monotonic, now(at + 2));
         }
         clocks.disagreement(now(end + 10))

@@ -31,4 +31,19 @@ impl MemberEntry {
     pub fn key_name(&self) -> String {
         if self.name.is_empty() { self.run_id.to_string() } else { self.name.clone() }
     }
+
+    /// Returns the entry of a standby for tests: `node-` and the number of its run.
+    #[cfg(test)]
+    pub(super) fn standby(run: u8, next: u64, updated: u64) -> Self {
+        Self {
+            run_id: RunId([run; 16]),
+            name: format!("node-{run}"),
+            role: "standby".to_owned(),
+            feed: String::new(),
+            rpc: String::new(),
+            version: String::new(),
+            next,
+            updated,
+        }
+    }
 }

@@ -44,25 +44,12 @@ mod tests {
 
     const OWN: RunId = RunId([9; 16]);
 
-    fn member(run: u8, next: u64, updated: u64) -> MemberEntry {
-        MemberEntry {
-            run_id: RunId([run; 16]),
-            name: format!("node-{run}"),
-            role: "standby".to_owned(),
-            feed: String::new(),
-            rpc: String::new(),
-            version: String::new(),
-            next,
-            updated,
-        }
-    }
-
     #[test]
     fn member_that_updates_its_entry_is_respected() {
         let mut positions = MemberPositions::default();
         for minute in 0..60 {
             // Its position does not change, but its time does.
-            let members = vec![member(1, 5, minute), member(9, 0, 0)];
+            let members = vec![MemberEntry::standby(1, 5, minute), MemberEntry::standby(9, 0, 0)];
             let now = Duration::from_mins(minute);
             assert_eq!(positions.update(members, OWN, now), [5], "the own entry is ignored");
         }
@@ -71,8 +58,9 @@ mod tests {
     #[test]
     fn member_without_updates_is_ignored_until_it_returns() {
         let mut positions = MemberPositions::default();
-        let mut update =
-            |minute, updated| positions.update(vec![member(1, 5, updated)], OWN, Duration::from_mins(minute));
+        let mut update = |minute, updated| {
+            positions.update(vec![MemberEntry::standby(1, 5, updated)], OWN, Duration::from_mins(minute))
+        };
         assert_eq!(update(0, 7), [5]);
         assert_eq!(update(9, 7), [5]);
         assert!(update(10, 7).is_empty());

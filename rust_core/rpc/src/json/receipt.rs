@@ -40,10 +40,7 @@ pub fn write_receipt(
     transaction: &Transaction,
     receipt: &Receipt,
 ) {
-    let mut object = Object::open(out);
-    write_identity(&mut object, block, index, (transaction, receipt));
-    write_outcome_fields(&mut object, block, index, (transaction, receipt), false);
-    object.close();
+    write_receipt_part(out, block, index, (transaction, receipt), 0..receipt.logs.len());
 }
 
 /// Writes the receipt of `transaction` with some of its logs only.
@@ -57,13 +54,7 @@ pub fn write_receipt_part(
     let mut object = Object::open(out);
     write_identity(&mut object, block, index, (transaction, receipt));
     write_outcome(&mut object, block, (transaction, receipt));
-    write_logs(
-        &mut object,
-        block,
-        index,
-        (transaction, receipt),
-        ReceiptLogs { range: logs, removed: false },
-    );
+    write_logs_of_receipt(&mut object, block, index, (transaction, receipt), logs);
     object.close();
 }
 

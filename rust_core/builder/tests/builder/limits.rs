@@ -1,18 +1,16 @@
 //! Limits of a step decide when a transaction is included, and never its result.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::{sync::Arc, time::Duration};
 
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
-use foreseal_builder::{
-    BlockShare, DeferredTransactions, NextBlockAttributes, ParentBlock, PendingBlock, StepControl, StepLimits,
-};
-use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
+use foreseal_builder::{BlockShare, DeferredTransactions, PendingBlock, StepControl, StepLimits};
+use foreseal_pool::{Pool, PoolConfig};
 use foreseal_primitives::{ChainSpec, Flashblock, Transaction};
-use foreseal_state::{NoBlockHashes, State, StateReader};
+use foreseal_state::{NoBlockHashes, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
+
+use crate::opening::{open_block, submit};
 
 /// Uses all of its gas at once.
 const BURNER: Address = Address::repeat_byte(0xb1);
@@ -22,18 +20,6 @@ const LOGGER: Address = Address::repeat_byte(0xb2);
 const COUNTER: Address = Address::repeat_byte(0xb3);
 const MAX_GAS: u64 = 1 << 24;
 const BLOCK_TIME: Duration = Duration::from_secs(2);
-
-struct Head(State);
-
-impl PendingHead for Head {
-    fn state(&self) -> &dyn StateReader {
-        &self.0
-    }
-
-    fn is_preconfirmed(&self, _: &B256) -> bool {
-        false
-    }
-}
 
 /// A block under construction, and the pool that fills it.
 struct Building {
@@ -57,23 +43,7 @@ impl Building {
             let code = Some(Bytes::copy_from_slice(code));
             genesis.alloc.insert(address, GenesisAccount { nonce: Some(1), code, ..Default::default() });
         }
-        let spec = Arc::new(ChainSpec::new(genesis).unwrap());
-        let state = State::from_genesis(spec.genesis());
-        let header = spec.genesis_header(state.root());
-        let parent = ParentBlock { header: &header, hash: header.hash_slow(), state: &state };
-        let opening = NextBlockAttributes {
-            merged: true,
-            timestamp: 2,
-            mix_hash: B256::ZERO,
-            beneficiary: Address::repeat_byte(9),
-            gas_limit: header.gas_limit,
-            extra_data: Bytes::new(),
-            base_fee: None,
-            parent_beacon_block_root: B256::ZERO,
-            withdrawals: Vec::new(),
-            transactions: Vec::new(),
-        };
-        let (block, _) = PendingBlock::open(&spec, parent, &opening, &NoBlockHashes).unwrap();
+        let (spec, block, _) = open_block(genesis);
         let pool = Pool::new(PoolConfig::default());
         Self { wallets, spec, pool, block, deferred: DeferredTransactions::default() }
     }
@@ -82,12 +52,7 @@ impl Building {
     fn submit(&self, wallet: usize, to: Address, gas: u64, tip: u128) -> B256 {
         let fees = Fees { tip, ..Fees::default() };
         let raw = self.wallets[wallet].eip1559(0, to.into(), U256::ZERO, gas, Bytes::new(), fees);
-        let rules = self.pool.rules(&self.spec, self.block.header());
-        let head = Arc::new(Head(self.block.state().clone()));
-        let submission = decode_submission(&raw, &rules).unwrap();
-        let hash = submission.hash();
-        self.pool.add(submission, || head.clone()).unwrap();
-        hash
+        submit(&self.pool, &self.spec, &self.block, &raw)
     }
 
     fn submit_transfer(&self, wallet: usize, tip: u128) -> B256 {
@@ -119,7 +84,7 @@ impl Building {
 
 /// Returns the limits of a step that is made `left` milliseconds before the end of its block.
 fn timed(left: u64) -> StepLimits {
-    let share = BlockShare::of_step(Duration::from_millis(left), Duration::from_millis(200), BLOCK_TIME);
+    let share = BlockShare::for_step(Duration::from_millis(left), Duration::from_millis(200), BLOCK_TIME);
     StepLimits { share, ..StepLimits::default() }
 }
 
@@ -151,7 +116,7 @@ fn a_full_block_keeps_room_for_a_later_transaction() {
 #[test]
 fn a_lone_transaction_may_exceed_the_share_of_a_step() {
     let mut building = Building::new();
-    let share = BlockShare::of_step(BLOCK_TIME, Duration::from_millis(50), BLOCK_TIME);
+    let share = BlockShare::for_step(BLOCK_TIME, Duration::from_millis(50), BLOCK_TIME);
     let limits = StepLimits { share, ..StepLimits::default() };
     let large = building.submit(0, BURNER, MAX_GAS, 1);
     assert_eq!(building.hashes(limits), [large]);
@@ -170,7 +135,7 @@ fn shares_add_up_to_a_large_transaction_while_others_wait() {
         building.submit(wallet, BURNER, 2_000_000, 1);
     }
     let at = (0..40).position(|index| {
-        let share = BlockShare::of_step(BLOCK_TIME.saturating_sub(step * index), step, BLOCK_TIME);
+        let share = BlockShare::for_step(BLOCK_TIME.saturating_sub(step * index), step, BLOCK_TIME);
         building.hashes(StepLimits { share, ..StepLimits::default() }).contains(&large)
     });
     // 10,000,000 gas a step, half of which the others may use meanwhile.
@@ -241,11 +206,21 @@ fn a_slow_transaction_whose_reads_changed_is_executed_once_more() {
 }
 
 #[test]
-fn a_transaction_of_an_ended_block_runs_without_a_limit() {
+fn a_result_for_another_block_is_not_used() {
     let mut building = Building::new();
     let slow = building.submit(0, COUNTER, 100_000, 10);
     building.step(without_time());
     let interrupted = building.deferred.drain_interrupted();
-    building.deferred.add_unlimited(interrupted[0].clone());
+    let mut genesis = test_genesis(&building.wallets);
+    genesis.alloc.insert(
+        COUNTER,
+        GenesisAccount { nonce: Some(1), code: Some(Bytes::from_static(&[0x00])), ..Default::default() },
+    );
+    // The result of code that does nothing.
+    let (_, other, _) = open_block(genesis);
+    let prepared = other.prepare(interrupted[0].clone(), &NoBlockHashes).unwrap();
+    building.deferred.add_prepared(prepared);
     assert_eq!(building.hashes(without_time()), [slow]);
+    let value = building.block.state().storage(&COUNTER, &U256::ZERO).unwrap();
+    assert_eq!(value, U256::from(1));
 }

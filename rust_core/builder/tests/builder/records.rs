@@ -1,59 +1,24 @@
 //! Recorded steps are applied only if they reproduce their recorded hashes.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::{cell::Cell, sync::Arc, time::Duration};
 
-use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_builder::{
-    BuildError, DeferredTransactions, NextBlockAttributes, ParentBlock, PendingBlock, StepControl,
-    StepLimits, StepTimes,
-};
-use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
-use foreseal_primitives::{Account, AccountDiff, ChainSpec, ChangedAccount, Flashblock, StateDiff};
-use foreseal_state::{NoBlockHashes, State, StateReader};
+use alloy_primitives::{Address, B256, U256};
+use foreseal_builder::{BuildError, DeferredTransactions, PendingBlock, StepControl, StepLimits, StepTimes};
+use foreseal_pool::{Pool, PoolConfig};
+use foreseal_primitives::{Account, AccountDiff, ChangedAccount, Flashblock, StateDiff};
+use foreseal_state::{NoBlockHashes, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
 
-struct Head(State);
-
-impl PendingHead for Head {
-    fn state(&self) -> &dyn StateReader {
-        &self.0
-    }
-
-    fn is_preconfirmed(&self, _: &B256) -> bool {
-        false
-    }
-}
+use crate::opening::{open_block, submit};
 
 /// Opens a block on genesis; returns it with its opening step and a pool that holds two transfers.
 fn opened() -> (PendingBlock, Flashblock, Pool) {
     let wallets = Wallet::some(2);
-    let spec = Arc::new(ChainSpec::new(test_genesis(&wallets)).unwrap());
-    let state = State::from_genesis(spec.genesis());
-    let header = spec.genesis_header(state.root());
-    let parent = ParentBlock { header: &header, hash: header.hash_slow(), state: &state };
-    let opening = NextBlockAttributes {
-        merged: true,
-        timestamp: 2,
-        mix_hash: B256::repeat_byte(7),
-        beneficiary: Address::repeat_byte(9),
-        gas_limit: header.gas_limit,
-        extra_data: Bytes::new(),
-        base_fee: None,
-        parent_beacon_block_root: B256::ZERO,
-        withdrawals: Vec::new(),
-        transactions: Vec::new(),
-    };
-    let (open, first) = PendingBlock::open(&spec, parent, &opening, &NoBlockHashes).unwrap();
-    let reopened = PendingBlock::resume(&spec, parent, &first).unwrap();
-    assert_eq!(reopened.hash(), open.hash());
+    let (spec, open, first) = open_block(test_genesis(&wallets));
     let pool = Pool::new(PoolConfig::default());
-    let rules = pool.rules(&spec, open.header());
-    let head = Arc::new(Head(open.state().clone()));
     for nonce in 0..2 {
         let raw = wallets[0].transfer(nonce, wallets[1].address, 5, Fees::default());
-        pool.add(decode_submission(&raw, &rules).unwrap(), || head.clone()).unwrap();
+        submit(&pool, &spec, &open, &raw);
     }
     (open, first, pool)
 }
