@@ -62,34 +62,33 @@ def pages_without_checksum(folder: Path) -> Iterator[Started]:
 
 
 @contextlib.contextmanager
-def rare_scrub(folder: Path) -> Iterator[Started]:
-    """Let four days of a node's wall clock pass between two scrubs."""
+def _with_another_clock(folder: Path, ahead: int, *options: str) -> Iterator[LiveNode]:
+    """Run a node whose wall clock is ahead by this many seconds, as the file `clock` of the folder says."""
     library = build_shim(folder)
     assert library, "a C compiler is needed to build the core as well"
     clock = folder / "clock"
     variables = [f"{name}={value}" for name, value in clock_environment(library, clock).items()]
-    set_clock(clock, -_FOUR_DAYS)
-    options = ("--port", "0", *FAST, "--datadir", str(folder / "chain"), "--store-scrub-pause", "10000m")
-    command = ["/usr/bin/env", *variables, foreseal_command(), "dev", *options]
-    with stopping(LiveNode(command)) as node:
+    set_clock(clock, ahead)
+    arguments = ("--port", "0", *FAST, "--datadir", str(folder / "chain"), *options)
+    with stopping(LiveNode(["/usr/bin/env", *variables, foreseal_command(), "dev", *arguments])) as node:
+        yield node
+
+
+@contextlib.contextmanager
+def rare_scrub(folder: Path) -> Iterator[Started]:
+    """Let four days of a node's wall clock pass between two scrubs."""
+    with _with_another_clock(folder, -_FOUR_DAYS, "--store-scrub-pause", "10000m") as node:
         wait_for(lambda: node.rpc("foreseal_status")["store"]["scrub"]["passes"] > 0, SECONDS, "a scrub")
         # The clock of Prometheus is not moved.
-        yield Started(node_job(node), lambda: set_clock(clock, 0))
+        yield Started(node_job(node), lambda: set_clock(folder / "clock", 0))
 
 
 @contextlib.contextmanager
 def corrected_clock(folder: Path) -> Iterator[Started]:
     """Correct the wall clock of a node that was an hour ahead."""
-    library = build_shim(folder)
-    assert library, "a C compiler is needed to build the core as well"
-    clock = folder / "clock"
-    variables = [f"{name}={value}" for name, value in clock_environment(library, clock).items()]
-    set_clock(clock, 3600)
-    options = ("--port", "0", *FAST, "--datadir", str(folder / "chain"))
-    command = ["/usr/bin/env", *variables, foreseal_command(), "dev", *options]
-    with stopping(LiveNode(command)) as node:
+    with _with_another_clock(folder, 3600) as node:
         wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > 1, SECONDS, "blocks")
-        yield Started(node_job(node), lambda: set_clock(clock, 0))
+        yield Started(node_job(node), lambda: set_clock(folder / "clock", 0))
 
 
 STORE_SCENARIOS = (

@@ -1,6 +1,7 @@
 """A chain for hostile and honest clients: its genesis, its data directory, its nodes and its contents."""
 
 import json
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,17 @@ class Chain:
             wait_for(lambda digest=digest: rpc("eth_getTransactionReceipt", digest), _SEAL_TIME, "receipt")  # type: ignore[misc]
             for digest in hashes
         ]
+
+
+def terminate(node: LiveNode, patience: float) -> tuple[int | None, float]:
+    """Send SIGTERM; return the exit code, None if the node has not ended in time, and the seconds that it took."""
+    begin = time.monotonic()
+    node.process.terminate()
+    try:
+        code: int | None = node.process.wait(patience)
+    except subprocess.TimeoutExpired:
+        code = None
+    return code, time.monotonic() - begin
 
 
 def kill_quietly(node: LiveNode) -> None:

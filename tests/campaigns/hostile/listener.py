@@ -5,7 +5,6 @@ its own process, so that the size of a step does not delay the calls of the othe
 """
 
 import asyncio
-import contextlib
 import re
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import orjson
 
+from hostile.child_process import run_until_input_ends
 from hostile.facts import Facts
 from hostile.observer import ADDRESSES, Unexpected, report, tls_context
 from hostile.wire import Connection, call, frame
@@ -87,17 +87,7 @@ async def listen(facts: Facts) -> None:
 
 def main() -> int:
     """Follow the node described by the facts file, until standard input ends."""
-    facts = Facts.load(Path(sys.argv[1]))
-
-    async def until_closed() -> None:
-        listening = asyncio.create_task(listen(facts))
-        ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-        await asyncio.wait({listening, asyncio.ensure_future(ended)}, return_when=asyncio.FIRST_COMPLETED)
-        listening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await listening
-
-    asyncio.run(until_closed())
+    run_until_input_ends(listen(Facts.load(Path(sys.argv[1]))))
     return 0
 
 

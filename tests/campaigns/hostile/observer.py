@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from hostile.child_process import run_until_input_ends
 from hostile.facts import BALANCE, OBSERVED_ACCOUNTS, RICH, Facts
 from hostile.signing import GWEI, Account, Fees, accounts
 from hostile.wire import Connection, Response, call
@@ -274,17 +275,7 @@ async def observe(facts: Facts) -> None:
 
 def main() -> int:
     """Observe the node described by the facts file, until standard input ends."""
-    facts = Facts.load(Path(sys.argv[1]))
-
-    async def until_closed() -> None:
-        observing = asyncio.create_task(observe(facts))
-        ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-        await asyncio.wait({observing, asyncio.ensure_future(ended)}, return_when=asyncio.FIRST_COMPLETED)
-        observing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await observing
-
-    asyncio.run(until_closed())
+    run_until_input_ends(observe(Facts.load(Path(sys.argv[1]))))
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from clock_shim import build_shim, clock_environment, set_clock
 from foreseal.ports import next_free_port
-from hostile.chain import kill_quietly
+from hostile.chain import kill_quietly, terminate
 from hostile.findings.finding import Bench
 from hostile.wire import Socket, head
 from live.process import LiveNode, status_and_body
@@ -135,13 +134,7 @@ def mining(bench: Bench) -> None:
         time.sleep(0.5)
         slowest, answered = _probe(node.url)
         is_mining = caller.is_alive()
-        begin = time.monotonic()
-        node.process.terminate()
-        try:
-            code: int | None = node.process.wait(_STOP_TIME)
-        except subprocess.TimeoutExpired:
-            code = None
-        stopped = time.monotonic() - begin
+        code, stopped = terminate(node, _STOP_TIME)
     finally:
         kill_quietly(node)
     measured = f"slowest of {answered} answers {slowest:.1f} s while it mined, "

@@ -2,10 +2,9 @@
 
 import os
 import signal
-import subprocess
 import time
 
-from hostile.chain import Chain, kill_quietly
+from hostile.chain import Chain, kill_quietly, terminate
 from hostile.findings.finding import Bench
 from live.blocks import wait_for
 from live.group import names_of
@@ -42,13 +41,7 @@ def wedged(bench: Bench) -> None:
         node = _group(chain)
         try:
             os.kill(_sequencer(node), signal.SIGSTOP)
-            begin = time.monotonic()
-            node.process.send_signal(signal.SIGTERM)
-            try:
-                code: int | None = node.process.wait(_STOP_TIME)
-            except subprocess.TimeoutExpired:
-                code = None
-            seconds = time.monotonic() - begin
+            code, seconds = terminate(node, _STOP_TIME)
         finally:
             kill_quietly(node)
         measured = (
