@@ -7,8 +7,8 @@
 //! ```
 //!
 //! So a transaction that a step has stopped pays in the end, even if its sender has replaced it in the pool meanwhile,
-//! and is not stopped again and again. The lane rests after each transaction for as long as that took: slow transactions
-//! have at most half of the time.
+//! and is not stopped again and again. The lane rests after each transaction for as long as that took: slow
+//! transactions have at most half of the time.
 
 use std::{collections::VecDeque, sync::Arc, thread::JoinHandle, time::Duration};
 
