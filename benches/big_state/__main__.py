@@ -37,7 +37,7 @@ MAX_GROWTH = 1.5
 # Holders of the reads that rarely repeat.
 _SPREAD = 100_000
 _SHORT_HOLDERS, _SHORT_GAS_LIMITS = (1_000, 3_000), (4_000_000, 20_000_000)
-_SHORT_STEP = "300ms"
+_SHORT_STEP, _SHORT_BLOCK_TIME = "300ms", "3s"
 _STORED_TIMEOUT, _POLL = 1800.0, 0.2
 
 
@@ -94,7 +94,7 @@ def state_node(folder: Path, *options: str, group: MemoryGroup | None = None) ->
 
 
 def _step_options(given: argparse.Namespace) -> tuple[str, ...]:
-    return "--step", given.step, "--block-time", BLOCK_TIME
+    return "--step", given.step, "--block-time", given.block_time
 
 
 def _measure(node: LaunchedNode, holders: int, recipients: int, given: argparse.Namespace) -> dict[str, Any]:
@@ -203,10 +203,12 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="1,000 and 3,000 holders; saves nothing")
     parser.add_argument("--save", type=Path, help="result file")
     given = parser.parse_args()
-    given.gas_limits, given.memory_limit, given.step = GAS_LIMITS, MEMORY_LIMIT, STEP
+    given.gas_limits, given.memory_limit = GAS_LIMITS, MEMORY_LIMIT
+    given.step, given.block_time = STEP, BLOCK_TIME
     if given.short:
         given.holders, given.gas_limits = list(_SHORT_HOLDERS), _SHORT_GAS_LIMITS
-        given.rounds, given.seconds, given.step = 1, 0.2, _SHORT_STEP
+        given.rounds, given.seconds = 1, 0.2
+        given.step, given.block_time = _SHORT_STEP, _SHORT_BLOCK_TIME
     with tempfile.TemporaryDirectory(prefix="foreseal-state-", dir=given.folder) as folder:
         found = measure(Path(folder), given)
     print(found["growth"])

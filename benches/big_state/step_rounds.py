@@ -17,7 +17,7 @@ STEPS_PER_BLOCK = 10
 STEP = "2s"
 """Step interval: a step begins so long after the one before that a round's transactions are all in the pool."""
 BLOCK_TIME = "20s"
-_GAS = 60_000
+"""A block has ten steps: each brings a tenth of its gas."""
 _MAX_ATTEMPTS = 5
 
 
@@ -73,7 +73,7 @@ class StepRounds:
 
     def _transfer(self) -> TransferOrder:
         to = holder(self._random.randrange(self._holders))
-        return TOKEN, 0, _GAS, token.transfer(to, 1)
+        return TOKEN, 0, TRANSFER_GAS, token.transfer(to, 1)
 
     def _metrics(self) -> StepMetrics:
         return read_step_metrics(self._node.metrics())

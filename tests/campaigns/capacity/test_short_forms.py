@@ -85,6 +85,7 @@ def test_big_state_compares_answers_with_the_genesis(tmp_path: Path, page: Page)
         seconds=0.2,
         memory_limit=1_000_000_000,
         step="300ms",
+        block_time="3s",
     )
     found = big_state.measure(tmp_path, given)
     assert [each["holders"] for each in found["results"]] == [500, 1_000]
