@@ -12,7 +12,6 @@ RESULTS = ROOT / "benches" / "results"
 # Suites that measure speed: built with the profile of the wheel.
 SPEED = {
     "bootstrap",
-    "caches",
     "compare",
     "core",
     "entrance",

@@ -14,8 +14,8 @@ from collections import deque
 from foreseal.rpc.core_protocol import DeferredSource
 from foreseal.rpc.outgoing_queue import NotificationBatch
 
-MAX_WINDOW = 256 * 1024 * 1024
-"""Most bytes of JSON of the changes that clients are still to receive. A block in memory is smaller than its JSON."""
+DEFAULT_WINDOW = 192 << 20
+"""Bytes of JSON of the changes that clients are still to receive. A block in memory is smaller than its JSON."""
 
 # Rendered chunks of one change that are cached even if no client has them queued.
 _CACHED = 2
@@ -82,8 +82,9 @@ class DeferredNotifications:
 class DeferredWindow:
     """Large changes that clients are still to receive, bounded in bytes."""
 
-    def __init__(self, max_bytes: int = MAX_WINDOW) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int = DEFAULT_WINDOW) -> None:
+        self.max_bytes = max_bytes
+        """Maximum size of the changes as JSON; the newest change is never expired."""
         self._changes: deque[weakref.ref[DeferredNotifications]] = deque()
 
     def add(self, source: DeferredSource) -> DeferredNotifications:
@@ -93,7 +94,7 @@ class DeferredWindow:
         held = [change for change in (reference() for reference in self._changes) if change is not None]
         total = sum(change.size for change in held)
         for change in held[:-1]:
-            if total <= self._max_bytes:
+            if total <= self.max_bytes:
                 break
             total -= change.size
             change.expire()

@@ -29,7 +29,8 @@ class SubscriptionHub:
         """Subscriptions by kind."""
         self.traffic = NotificationCounters()
         self._core = core
-        self._deferred = DeferredWindow()
+        self.deferred = DeferredWindow()
+        """Large changes that subscribers are still to receive."""
         # In the order in which they joined.
         self._channels: dict[int, dict[Subscription, None]] = {}
 
@@ -72,7 +73,7 @@ class SubscriptionHub:
         elif isinstance(texts, list):
             messages = NotificationBatch(texts)
         else:
-            messages = self._deferred.add(texts)
+            messages = self.deferred.add(texts)
         # A copy: a subscription that is closed by the delivery leaves the set.
         for subscription in tuple(subscribers):
             subscription.deliver(sequence, messages, position)

@@ -171,6 +171,7 @@ class App:
         dispatcher = tiers[DEDICATED].dispatcher
         loop = asyncio.get_running_loop()
         dispatcher.router.completions.attach(loop)
+        dispatcher.router.completions.hub.deferred.max_bytes = settings.process_memory // 2
         node.start()
         engine = node.engine_address()
         self.engine_url = None if engine is None else f"http://{engine}"

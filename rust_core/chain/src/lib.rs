@@ -42,6 +42,7 @@ pub use hash_index::{HashIndex, Position, STEP_WINDOW};
 pub use header_and_state::HeaderAndState;
 pub use history::History;
 pub use log_search::{LogMatches, LogSearch, matching_logs};
+pub use memory_size::{block_size, changes_size, flashblock_size};
 pub use read_ahead::{ChainFileError, FileBlock, ReadAhead};
 pub use reorged_blocks::{ReorgedBlock, ReorgedBlocks, UnreplayedJournal};
 pub use replay::{ReplayError, replay};

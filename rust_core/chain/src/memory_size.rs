@@ -1,6 +1,6 @@
 //! Sizes of blocks in memory. Bounds count them, because a block may hold a million logs.
 
-use foreseal_primitives::{Block, StateDiff};
+use foreseal_primitives::{Block, Flashblock, StateDiff};
 
 use crate::Step;
 
@@ -10,7 +10,7 @@ const BLOCK_SIZE: usize = 8 << 10;
 const CHANGED_KEY_SIZE: usize = 1_536;
 
 /// Returns the approximate size of a block that has no steps, in bytes.
-pub(crate) fn block_size(block: &Block) -> usize {
+pub fn block_size(block: &Block) -> usize {
     BLOCK_SIZE + contents_size(block, 0)
 }
 
@@ -22,8 +22,15 @@ pub(crate) fn contents_size(block: &Block, first: usize) -> usize {
 }
 
 /// Returns the approximate size of state changes and of the trie nodes that they copy, in bytes.
-pub(crate) fn changes_size(diff: &StateDiff) -> usize {
+pub fn changes_size(diff: &StateDiff) -> usize {
     diff.memory_size() + CHANGED_KEY_SIZE * diff.changed_keys()
+}
+
+/// Returns the approximate size of a step with its transactions and changes, in bytes.
+pub fn flashblock_size(step: &Flashblock) -> usize {
+    let transactions = step.transactions.iter().map(|transaction| transaction.memory_size());
+    let receipts = step.receipts.iter().map(|receipt| receipt.memory_size());
+    step_size() + transactions.sum::<usize>() + receipts.sum::<usize>() + changes_size(&step.diff)
 }
 
 /// Returns the approximate size of a step without its transactions and changes, in bytes.

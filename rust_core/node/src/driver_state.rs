@@ -1,9 +1,16 @@
 //! Data of production under a driver: the payload being built, and blocks that are not on the chain.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use alloy_primitives::{B64, B256, Bytes};
 use foreseal_builder::NextBlockAttributes;
+use foreseal_chain::{block_size, changes_size};
 use foreseal_evm::ExecutionOutput;
 use foreseal_primitives::Block;
 
@@ -87,9 +94,21 @@ pub(crate) struct BranchBlock {
     pub executed: Option<ExecutionOutput>,
 }
 
+impl BranchBlock {
+    /// Returns the approximate size in memory, in bytes.
+    fn memory_size(&self) -> usize {
+        let executed = self.executed.as_ref();
+        self.bytes.len() + executed.map_or(0, |output| block_size(&output.block) + changes_size(&output.diff))
+    }
+}
+
 /// Data of production under a driver. Nothing of it is durable: after a restart, the driver asks again.
-#[derive(Default)]
 pub(crate) struct DriverState {
+    /// Maximum size of the blocks of branches in memory, and as much of finished payloads; the newest of each stays.
+    max_bytes: usize,
+    /// Size of both, for metrics.
+    gauge: Arc<AtomicU64>,
+    branch_bytes: usize,
     pub payload: Option<OpenPayload>,
     finished: VecDeque<(B64, BuiltPayload)>,
     branches: HashMap<B256, BranchBlock>,
@@ -101,6 +120,29 @@ pub(crate) struct DriverState {
 }
 
 impl DriverState {
+    /// Returns the state of a node without a payload and branches. `gauge` shows the bytes in use.
+    pub fn new(max_bytes: usize, gauge: Arc<AtomicU64>) -> Self {
+        Self {
+            max_bytes,
+            gauge,
+            branch_bytes: 0,
+            payload: None,
+            finished: VecDeque::new(),
+            branches: HashMap::new(),
+            order: VecDeque::new(),
+            invalid: HashMap::new(),
+            invalid_order: VecDeque::new(),
+        }
+    }
+
+    fn finished_bytes(&self) -> usize {
+        self.finished.iter().map(|(_, built)| block_size(&built.block)).sum()
+    }
+
+    fn show_bytes(&self) {
+        self.gauge.store((self.branch_bytes + self.finished_bytes()) as u64, Ordering::Relaxed);
+    }
+
     /// Returns `true` while steps are added to the payload being built.
     pub fn is_building(&self) -> bool {
         self.payload.is_some_and(|payload| payload.uses_pool && !payload.is_finished)
@@ -117,9 +159,12 @@ impl DriverState {
             payload.is_finished = true;
         }
         self.finished.push_back((id, built));
-        if self.finished.len() > MAX_FINISHED {
+        while self.finished.len() > MAX_FINISHED
+            || (self.finished.len() > 1 && self.finished_bytes() > self.max_bytes)
+        {
             self.finished.pop_front();
         }
+        self.show_bytes();
     }
 
     pub fn branch(&self, hash: &B256) -> Option<&BranchBlock> {
@@ -127,21 +172,33 @@ impl DriverState {
     }
 
     pub fn add_branch(&mut self, hash: B256, block: BranchBlock) {
-        if self.branches.insert(hash, block).is_none() {
-            self.order.push_back(hash);
+        self.branch_bytes += block.memory_size();
+        match self.branches.insert(hash, block) {
+            None => self.order.push_back(hash),
+            Some(replaced) => self.branch_bytes -= replaced.memory_size(),
         }
-        while self.order.len() as u64 > MAX_BRANCH_BLOCKS {
+        while self.order.len() as u64 > MAX_BRANCH_BLOCKS
+            || (self.order.len() > 1 && self.branch_bytes > self.max_bytes)
+        {
             if let Some(oldest) = self.order.pop_front() {
-                self.branches.remove(&oldest);
+                self.take_branch(&oldest);
             }
         }
+        self.show_bytes();
     }
 
     /// Removes a block that is on the chain now.
     pub fn remove_branch(&mut self, hash: &B256) {
-        if self.branches.remove(hash).is_some() {
+        if self.take_branch(hash) {
             self.order.retain(|other| other != hash);
+            self.show_bytes();
         }
+    }
+
+    fn take_branch(&mut self, hash: &B256) -> bool {
+        let taken = self.branches.remove(hash);
+        self.branch_bytes -= taken.as_ref().map_or(0, BranchBlock::memory_size);
+        taken.is_some()
     }
 
     /// Returns the newest valid ancestor of a block that was found invalid.
@@ -173,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_oldest_branch_blocks_are_evicted() {
-        let mut state = DriverState::default();
+        let mut state = DriverState::new(1 << 20, Arc::default());
         let block = |number| BranchBlock { number, parent: B256::ZERO, bytes: Bytes::new(), executed: None };
         for number in 0..100 {
             state.add_branch(numbered(number), block(number));
@@ -186,8 +243,32 @@ mod tests {
     }
 
     #[test]
+    fn branch_blocks_are_bounded_in_bytes() {
+        let gauge = Arc::<AtomicU64>::default();
+        let mut state = DriverState::new(1_000, gauge.clone());
+        let block = |number, size: usize| BranchBlock {
+            number,
+            parent: B256::ZERO,
+            bytes: vec![0; size].into(),
+            executed: None,
+        };
+        for number in 0..10 {
+            state.add_branch(numbered(number), block(number, 300));
+        }
+        assert!(state.branch(&numbered(6)).is_none() && state.branch(&numbered(7)).is_some());
+        assert_eq!(gauge.load(Ordering::Relaxed), 900);
+        state.add_branch(numbered(9), block(9, 100));
+        assert_eq!(gauge.load(Ordering::Relaxed), 700, "the same block again replaces the first");
+        state.add_branch(numbered(10), block(10, 5_000));
+        assert!(state.branch(&numbered(9)).is_none(), "a block larger than the bound is the only one");
+        assert_eq!(state.branch(&numbered(10)).unwrap().number, 10);
+        state.remove_branch(&numbered(10));
+        assert_eq!(gauge.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
     fn invalid_blocks_are_forgotten_after_many_others() {
-        let mut state = DriverState::default();
+        let mut state = DriverState::new(1 << 20, Arc::default());
         for number in 0..=512 {
             state.add_invalid(numbered(number), B256::ZERO);
         }

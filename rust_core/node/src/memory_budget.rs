@@ -31,10 +31,12 @@ pub enum MemoryUse {
     Frames,
     /// Reorged blocks.
     ReorgedBlocks,
+    /// Blocks of branches, finished payloads, and steps of payloads for the reader that publishes them, under a driver.
+    DriverBlocks,
 }
 
 impl MemoryUse {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Accounts,
         Self::Slots,
         Self::Code,
@@ -46,6 +48,7 @@ impl MemoryUse {
         Self::QueuedViews,
         Self::Frames,
         Self::ReorgedBlocks,
+        Self::DriverBlocks,
     ];
 
     /// Returns the share in units of [`MemoryBudget::TOTAL_WEIGHT`]. This is the only table of shares; one unit of the
@@ -56,10 +59,10 @@ impl MemoryUse {
             Self::Slots | Self::LogJson => 2,
             Self::StepStates => 4,
             Self::BlockJson => 5,
-            Self::Blocks => 6,
+            Self::Blocks | Self::ReorgedBlocks | Self::DriverBlocks => 6,
             Self::Code => 12,
-            Self::SealedBlocks => 40,
-            Self::QueuedViews | Self::Frames | Self::ReorgedBlocks => 8,
+            Self::SealedBlocks => 36,
+            Self::QueuedViews | Self::Frames => 8,
         }
     }
 }
@@ -121,6 +124,11 @@ impl MemoryBudget {
     /// Returns the maximum size of reorged blocks.
     pub(crate) fn reorged_bytes(self) -> usize {
         self.size(MemoryUse::ReorgedBlocks)
+    }
+
+    /// Returns the maximum size of each of the three parts of [`MemoryUse::DriverBlocks`].
+    pub(crate) fn driver_bytes(self) -> usize {
+        self.size(MemoryUse::DriverBlocks) / 3
     }
 
     /// Returns the limits of the queue of blocks for the store. Its blocks are in the window too, so it may grow to the

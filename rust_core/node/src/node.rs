@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use foreseal_cache::CacheMetrics;
 use foreseal_chain::datadir::{DataDir, record_summary};
 use foreseal_chain::{ArchiveCaches, ClockReading, Feed, GenesisBlock, View};
 use foreseal_journal::Identity;
@@ -21,8 +22,9 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    Changes, ClusterDriver, ControlError, NodeEnvironment, NodeError, NodeMetrics, PayloadFeed, Producer,
-    QueryHandler, Role, Sequencer, Settings, SettingsError, Status, StepSigner, StoreFailed, Watcher,
+    Changes, ClusterDriver, ControlError, MemoryBudget, NodeEnvironment, NodeError, NodeMetrics, PayloadFeed,
+    Producer, QueryHandler, Role, Sequencer, Settings, SettingsError, Status, StepSigner, StoreFailed,
+    Watcher,
     cluster::ClusterMonitor,
     control::Control,
     follower_status::follower_status,
@@ -487,10 +489,19 @@ impl Node {
     /// Returns the metrics of the node.
     pub fn metrics(&self) -> NodeMetrics {
         let work = self.shared.metrics.clone();
+        NodeMetrics { work, pool: self.pool().metrics(), store: self.store.size(), caches: self.caches() }
+    }
+
+    /// Returns the metrics of the caches and of other data of the chain in memory.
+    pub fn caches(&self) -> Vec<CacheMetrics> {
         let archive = self.view().and_then(|view| view.caches());
         let caches = self.store.caches().into_iter().chain(archive.into_iter().flatten());
-        let caches = caches.chain(self.shared.memory_metrics()).collect();
-        NodeMetrics { work, pool: self.pool().metrics(), store: self.store.size(), caches }
+        caches.chain(self.shared.memory_metrics()).collect()
+    }
+
+    /// Returns the memory budget of this process.
+    pub fn memory(&self) -> MemoryBudget {
+        self.shared.memory()
     }
 
     /// Returns the current status of the node.

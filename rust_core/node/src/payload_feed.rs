@@ -10,13 +10,12 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use alloy_primitives::B64;
-use foreseal_chain::Recorded;
+use foreseal_chain::{Recorded, flashblock_size};
 use foreseal_primitives::Flashblock;
 use imbl::Vector;
 use parking_lot::{Condvar, Mutex};
 
-/// Maximum number of payloads for a reader that is behind; the oldest is dropped first. One is being built, and the
-/// others hold the state changes of their steps in memory.
+/// Maximum number of payloads for a reader that is behind; the oldest is dropped first.
 const MAX_PAYLOADS: usize = 4;
 
 /// Payload of a driver, with the visible steps of its block.
@@ -28,9 +27,24 @@ pub struct PayloadSteps {
     /// `true` while its block is the block being built.
     pub is_open: bool,
     steps: Vector<Recorded>,
+    /// Size of the steps in memory.
+    bytes: usize,
 }
 
 impl PayloadSteps {
+    fn new(sequence: u64, id: B64, steps: Vector<Recorded>) -> Self {
+        let mut payload = Self { sequence, id, is_open: true, steps: Vector::new(), bytes: 0 };
+        payload.extend(steps);
+        payload
+    }
+
+    /// Replaces the steps by these and further ones.
+    fn extend(&mut self, steps: Vector<Recorded>) {
+        let added = steps.iter().skip(self.steps.len());
+        self.bytes += added.map(|recorded| flashblock_size(&recorded.step)).sum::<usize>();
+        self.steps = steps;
+    }
+
     /// Returns the steps from index `first` on.
     pub fn steps_from(&self, first: usize) -> impl Iterator<Item = &Arc<Flashblock>> {
         self.steps.iter().skip(first).map(|recorded| &recorded.step)
@@ -38,8 +52,10 @@ impl PayloadSteps {
 }
 
 /// The newest payloads of a driver, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct PayloadFeed {
+    /// Maximum size of the payloads in memory, besides the newest.
+    max_bytes: usize,
     state: Mutex<FeedState>,
     changed: Condvar,
 }
@@ -54,6 +70,15 @@ struct FeedState {
 }
 
 impl PayloadFeed {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { max_bytes, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Returns the size of the payloads in memory, besides the newest.
+    pub(crate) fn bytes(&self) -> usize {
+        self.state.lock().older_bytes()
+    }
+
     /// Returns the newest payloads, oldest first, and a counter for the next call. Blocks until the counter differs
     /// from `seen`, or until `timeout` has elapsed.
     pub fn wait(&self, seen: u64, timeout: Duration) -> (u64, Vec<PayloadSteps>) {
@@ -75,10 +100,10 @@ impl PayloadFeed {
             state.close();
             let sequence = state.next;
             state.next += 1;
-            if state.payloads.len() == MAX_PAYLOADS {
+            state.payloads.push_back(PayloadSteps::new(sequence, id, steps));
+            while state.payloads.len() > MAX_PAYLOADS || state.older_bytes() > self.max_bytes {
                 state.payloads.pop_front();
             }
-            state.payloads.push_back(PayloadSteps { sequence, id, is_open: true, steps });
         });
     }
 
@@ -86,7 +111,7 @@ impl PayloadFeed {
     pub(crate) fn extend(&self, steps: Vector<Recorded>) {
         self.update(|state| {
             if let Some(open) = state.payloads.back_mut().filter(|newest| newest.is_open) {
-                open.steps = steps;
+                open.extend(steps);
             }
         });
     }
@@ -106,6 +131,11 @@ impl PayloadFeed {
 }
 
 impl FeedState {
+    /// Returns the size of the payloads besides the newest, whose steps the block being built holds as well.
+    fn older_bytes(&self) -> usize {
+        self.payloads.iter().rev().skip(1).map(|payload| payload.bytes).sum()
+    }
+
     fn close(&mut self) {
         if let Some(newest) = self.payloads.back_mut() {
             newest.is_open = false;
@@ -124,7 +154,7 @@ mod tests {
 
     #[test]
     fn only_the_newest_payload_is_open() {
-        let feed = PayloadFeed::default();
+        let feed = PayloadFeed::new(usize::MAX);
         feed.begin(B64::with_last_byte(1), Vector::new());
         feed.begin(B64::with_last_byte(1), Vector::new());
         let id = B64::with_last_byte(1);
@@ -136,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_oldest_payloads_are_dropped() {
-        let feed = PayloadFeed::default();
+        let feed = PayloadFeed::new(usize::MAX);
         (0..9).for_each(|id| feed.begin(B64::with_last_byte(id), Vector::new()));
         let sequences: Vec<u64> = newest(&feed).iter().map(|(sequence, ..)| *sequence).collect();
         assert_eq!(sequences, [5, 6, 7, 8]);
@@ -144,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_change_ends_the_wait_at_once() {
-        let feed = PayloadFeed::default();
+        let feed = PayloadFeed::new(usize::MAX);
         let (seen, _) = feed.wait(u64::MAX, Duration::ZERO);
         feed.wake();
         let (count, _) = feed.wait(seen, Duration::from_hours(1));

@@ -98,6 +98,7 @@ impl Sequencer {
         let snapshots = Snapshots::default();
         let own_production = (settings.production.clone(), settings.finality_depth());
         let (slot, fixed, halted) = (None, None, None);
+        let driver = DriverState::new(settings.store.memory.driver_bytes(), shared.driver_bytes.clone());
         let mut sequencer = Self {
             chain,
             journal,
@@ -108,7 +109,7 @@ impl Sequencer {
             mining,
             fixed,
             inputs,
-            driver: DriverState::default(),
+            driver,
             own_production,
             snapshots,
             halted,

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -61,6 +61,8 @@ pub(crate) struct SharedState {
     pub(crate) changes: Changes,
     /// Visible steps of the payloads of a driver.
     pub(crate) payloads: PayloadFeed,
+    /// Size in memory of the blocks of branches and finished payloads of a driver.
+    pub(crate) driver_bytes: Arc<AtomicU64>,
     /// `true` while each submission is sealed at once.
     automine: AtomicBool,
     /// `true` while this process writes the chain, or will once its journal is replayed.
@@ -98,7 +100,8 @@ impl SharedState {
             query_handler: RequestHandler::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
-            payloads: PayloadFeed::default(),
+            payloads: PayloadFeed::new(memory.driver_bytes()),
+            driver_bytes: Arc::default(),
             automine: AtomicBool::new(false),
             leads: AtomicBool::new(true),
             max_unconfirmed: AtomicI64::new(0),
@@ -141,6 +144,11 @@ impl SharedState {
         }
     }
 
+    /// Returns the memory budget of the process.
+    pub(crate) fn memory(&self) -> MemoryBudget {
+        self.memory
+    }
+
     /// Returns the bytes of chain data in memory that is not in a cache, and their maximum.
     pub(crate) fn memory_metrics(&self) -> Vec<CacheMetrics> {
         let view = self.view();
@@ -148,12 +156,14 @@ impl SharedState {
         let reorged = view.as_ref().map_or(0, |view| view.reorged_bytes());
         let queued = self.gauge.get().map_or(0, StoreGauge::queued_bytes);
         let frames = self.frames().map_or(0, |frames| frames.bytes());
+        let driver = self.driver_bytes.load(Ordering::Relaxed) + self.payloads.bytes() as u64;
         [
             ("sealed_blocks", blocks as u64, MemoryUse::SealedBlocks),
             ("unstored_blocks", queued as u64, MemoryUse::SealedBlocks),
             ("queued_views", self.feed.bytes(), MemoryUse::QueuedViews),
             ("frames", frames as u64, MemoryUse::Frames),
             ("reorged_blocks", reorged as u64, MemoryUse::ReorgedBlocks),
+            ("driver_blocks", driver, MemoryUse::DriverBlocks),
         ]
         .map(|(name, bytes, what)| CacheMetrics {
             name,

@@ -376,11 +376,7 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
     let scheduler = lanes::start(settings.threads, settings.queue)?;
     let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));
     let streams = Streams::start(subscriptions, completions.clone())?;
-    let api = Arc::new(
-        Api::new(node, settings.limits(), random())
-            .with_cache_sizes(settings.json_caches())
-            .with_keys(settings.keys()?),
-    );
+    let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
     let waits = PendingCalls::start(api.clone(), completions.clone())?;
     let engine = settings.engine_api().zip(secret);
     let engine = engine.map(|(engine, secret)| EngineListeners::start(&api, engine, secret)).transpose()?;

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_chain::{BlockWindow, CacheSizes, Clock, FastClock, FinalityDepth, SystemClock};
-use foreseal_node::{Development, RevertReasonField, Role, ScrubSettings, Settings, StoreSettings};
+use foreseal_chain::{BlockWindow, Clock, FastClock, FinalityDepth, SystemClock};
+use foreseal_node::{
+    Development, MemoryBudget, RevertReasonField, Role, ScrubSettings, Settings, StoreSettings,
+};
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, dev_genesis, parse_genesis};
 use foreseal_replication::Production;
-use foreseal_rpc::{JsonCacheSizes, Key, Limits};
-use foreseal_store::StateCacheSizes;
+use foreseal_rpc::{Key, Limits};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -64,8 +65,8 @@ pub struct PySettings {
     revert_reason: RevertReason,
     #[serde(default)]
     store: PyStore,
-    #[serde(default)]
-    caches: PyCaches,
+    /// Memory budget of this process for data of the chain, in bytes.
+    memory: Option<u64>,
     #[serde(default)]
     limits: PyLimits,
     /// Worker threads, for calls too long for the event loop.
@@ -171,60 +172,12 @@ struct PyStore {
     backlog: Option<usize>,
     /// Blocks.
     retention: Option<u64>,
+    /// Bytes.
+    retention_bytes: Option<u64>,
     /// Bytes a second.
     scrub_rate: Option<u64>,
     /// Milliseconds.
     scrub_pause: Option<u64>,
-}
-
-/// Capacities of the caches in bytes; see `foreseal_chain::CacheSizes` and `foreseal_rpc::JsonCacheSizes`.
-#[derive(Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct PyCaches {
-    accounts: Option<u64>,
-    slots: Option<u64>,
-    code: Option<u64>,
-    blocks: Option<u64>,
-    step_states: Option<u64>,
-    log_json: Option<u64>,
-    block_json: Option<u64>,
-}
-
-impl PyCaches {
-    fn new(sizes: CacheSizes, json: JsonCacheSizes) -> Self {
-        let CacheSizes { state, blocks, step_states } = sizes;
-        let StateCacheSizes { accounts, slots, code } = state;
-        Self {
-            accounts: Some(accounts),
-            slots: Some(slots),
-            code: Some(code),
-            blocks: Some(blocks),
-            step_states: Some(step_states),
-            log_json: Some(json.logs),
-            block_json: Some(json.blocks),
-        }
-    }
-
-    fn sizes(&self) -> CacheSizes {
-        let default = CacheSizes::default();
-        CacheSizes {
-            state: StateCacheSizes {
-                accounts: self.accounts.unwrap_or(default.state.accounts),
-                slots: self.slots.unwrap_or(default.state.slots),
-                code: self.code.unwrap_or(default.state.code),
-            },
-            blocks: self.blocks.unwrap_or(default.blocks),
-            step_states: self.step_states.unwrap_or(default.step_states),
-        }
-    }
-
-    fn json_sizes(&self) -> JsonCacheSizes {
-        let default = JsonCacheSizes::default();
-        JsonCacheSizes {
-            blocks: self.block_json.unwrap_or(default.blocks),
-            logs: self.log_json.unwrap_or(default.logs),
-        }
-    }
 }
 
 /// Limits of single requests; see `foreseal_rpc::Limits`.
@@ -351,14 +304,15 @@ impl PySettings {
             },
             backlog: self.store.backlog.unwrap_or(default.backlog),
             retention: self.store.retention.unwrap_or(default.retention),
+            retention_bytes: self.store.retention_bytes.unwrap_or(default.retention_bytes),
             scrub: ScrubSettings {
                 rate: self.store.scrub_rate.unwrap_or(default.scrub.rate),
                 pause: self.store.scrub_pause.map_or(default.scrub.pause, Duration::from_millis),
             },
-            caches: self.caches.sizes(),
             at: SystemClock::default().now().unix.as_secs(),
             ..default
         }
+        .with_memory(self.memory.map_or(default.memory, MemoryBudget::new))
     }
 
     fn finality(&self) -> FinalityDepth {
@@ -401,11 +355,6 @@ impl PySettings {
             }
             ChainSource::Dev { .. } | ChainSource::File { .. } | ChainSource::Stored => Ok(Vec::new()),
         }
-    }
-
-    /// Returns the capacities of the caches of JSON.
-    pub fn json_caches(&self) -> JsonCacheSizes {
-        self.caches.json_sizes()
     }
 
     /// Returns the limits of single requests.
@@ -454,7 +403,7 @@ struct Defaults {
     produce: bool,
     queue: usize,
     store: PyStore,
-    caches: PyCaches,
+    memory: u64,
     limits: PyLimits,
 }
 
@@ -474,7 +423,7 @@ pub fn default_settings(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
         produce: yes(),
         queue: queue(),
         store: StoreSettings::default().into(),
-        caches: PyCaches::new(CacheSizes::default(), JsonCacheSizes::default()),
+        memory: MemoryBudget::default().bytes(),
         limits: Limits::default().into(),
     };
     let json = serde_json::to_vec(&defaults).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -489,6 +438,7 @@ impl From<StoreSettings> for PyStore {
             recent: Some(store.recent.blocks),
             backlog: Some(store.backlog),
             retention: Some(store.retention),
+            retention_bytes: Some(store.retention_bytes),
             scrub_rate: Some(store.scrub.rate),
             scrub_pause: u64::try_from(store.scrub.pause.as_millis()).ok(),
         }

@@ -131,9 +131,7 @@ impl PySteppedNode {
         let producer = node.start_stepped()?;
         node.control(|writer| writer.set_mining(Mining::Manual))?;
         // Callers are in this process, so guessable filter ids are harmless.
-        let api = Api::new(node, settings.limits(), B256::ZERO)
-            .with_cache_sizes(settings.json_caches())
-            .with_keys(settings.keys()?);
+        let api = Api::new(node, settings.limits(), B256::ZERO).with_keys(settings.keys()?);
         Ok(Self { api, producer: Mutex::new(producer) })
     }
 

@@ -13,7 +13,7 @@ use crate::{
     Context, Development, Error, ExecutionMode, InlineAttempt, Key, Limits, Method, PendingCall, Reply,
     RpcError, attempt,
     filters::{FilterBackend, FilterClient},
-    json_caches::{JsonCacheSizes, JsonCaches},
+    json_caches::JsonCaches,
     method::MethodFn,
     panic_guard::guarded,
     params::Params,
@@ -37,7 +37,7 @@ impl Api {
     /// Creates the API of `node` with `limits`. `secret` makes filter ids hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = FilterBackend::for_node(&node, secret);
-        let caches = Arc::new(JsonCaches::new(JsonCacheSizes::default()));
+        let caches = Arc::new(JsonCaches::new(node.memory()));
         let (tight, development) = (limits.for_inline_attempt(), Arc::default());
         Self { node, limits, tight, filters, caches, development, admin: false }
     }
@@ -46,12 +46,6 @@ impl Api {
     #[must_use]
     pub fn with_keys(self, keys: Vec<Key>) -> Self {
         Self { development: Arc::new(Development::new(keys)), ..self }
-    }
-
-    /// Replaces the caches of JSON by empty ones of these sizes. Call this before [`Self::for_admin`].
-    #[must_use]
-    pub fn with_cache_sizes(self, sizes: JsonCacheSizes) -> Self {
-        Self { caches: Arc::new(JsonCaches::new(sizes)), ..self }
     }
 
     /// Stores filters in the process that the node follows, reached through `client`.

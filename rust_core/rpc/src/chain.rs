@@ -116,6 +116,10 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
         .json("bytes", &counts.bytes.to_string())
         .json("start", &format!("\"{}\"", pool_start(status.pool_start)))
         .close();
+    Object::open(object.name("memory"))
+        .json("budget", &context.node.memory().bytes().to_string())
+        .json("bytes", &memory_bytes(context).to_string())
+        .close();
     if let Some(store) = &status.store {
         write_store(object.name("store"), store);
     }
@@ -124,6 +128,13 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     }
     object.close();
     Ok(out)
+}
+
+/// Returns the size of the data of the chain in memory that the budget bounds, in bytes.
+fn memory_bytes(context: &Context<'_>) -> u64 {
+    let uses = context.node.caches().into_iter().chain(context.caches.metrics());
+    // Blocks that the store does not have are among the sealed blocks.
+    uses.filter(|cache| cache.name != "unstored_blocks").map(|cache| cache.bytes).sum()
 }
 
 /// Writes the store's newest block number, its backlog, its scrub progress and the builder throttle (1 is

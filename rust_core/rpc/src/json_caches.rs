@@ -1,34 +1,25 @@
 //! Caches of results rendered as JSON.
 
 use foreseal_cache::CacheMetrics;
+use foreseal_node::{MemoryBudget, MemoryUse};
 
 use crate::{block_json_cache::BlockJsonCache, log_json_cache::LogJsonCache};
 
-/// Capacities of the caches of JSON in bytes; 0 disables a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JsonCacheSizes {
-    /// Blocks and receipts.
-    pub blocks: u64,
-    /// Stored logs.
-    pub logs: u64,
-}
-
-impl Default for JsonCacheSizes {
-    fn default() -> Self {
-        Self { blocks: 24 << 20, logs: 8 << 20 }
-    }
-}
-
 /// Caches of JSON that all tiers of callers share.
 pub struct JsonCaches {
+    /// Blocks and receipts.
     pub blocks: BlockJsonCache,
+    /// Stored logs.
     pub logs: LogJsonCache,
 }
 
 impl JsonCaches {
-    /// Returns empty caches of these capacities.
-    pub fn new(sizes: JsonCacheSizes) -> Self {
-        Self { blocks: BlockJsonCache::new(sizes.blocks), logs: LogJsonCache::new(sizes.logs) }
+    /// Returns empty caches with their shares of the budget.
+    pub fn new(memory: MemoryBudget) -> Self {
+        Self {
+            blocks: BlockJsonCache::new(memory.share(MemoryUse::BlockJson)),
+            logs: LogJsonCache::new(memory.share(MemoryUse::LogJson)),
+        }
     }
 
     /// Returns the metrics of the caches.

@@ -61,7 +61,6 @@ pub use development::{Development, DevelopmentError, Key};
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, SyncError};
 pub use fast_path::{CountedCalls, FailedCalls, FastPath, FastPathLimits, SlowCall};
 pub use filters::FilterClient;
-pub use json_caches::JsonCacheSizes;
 pub use limits::Limits;
 pub use method::{Access, ExecutionMode, Method};
 pub use params::{Params, ParamsError};

@@ -14,7 +14,7 @@ from live_node import outcomes, wait_until
 
 NAMES = {"accounts", "slots", "code", "blocks", "step_states", "log_json", "block_json"}
 # Uses of memory that are bounded like caches.
-QUEUES = {"sealed_blocks", "unstored_blocks", "queued_views", "frames", "reorged_blocks"}
+QUEUES = {"sealed_blocks", "unstored_blocks", "queued_views", "frames", "reorged_blocks", "driver_blocks"}
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def datadir(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def started(datadir: Path, **caches: int) -> Iterator[Node]:
-    """Run a node with these capacities."""
-    node = Node(chain.settings(datadir, produce=False, caches=caches))
+def started(datadir: Path, **given: int) -> Iterator[Node]:
+    """Run a node with these settings."""
+    node = Node(chain.settings(datadir, produce=False, **given))
     node.start()
     wait_until(lambda: node.ready()[0])
     try:
@@ -67,9 +67,22 @@ def test_metrics_move_when_caches_are_used(datadir: Path) -> None:
         assert 0 < after[name]["bytes"] <= after[name]["capacity"], name
 
 
-def test_a_capacity_of_zero_disables_a_cache(datadir: Path) -> None:
-    with started(datadir, **dict.fromkeys(NAMES, 0)) as node:
+def status(node: Node) -> dict[str, Any]:
+    answer = node.call("foreseal_status", b"[]", 1)
+    assert isinstance(answer, bytes)
+    found: dict[str, Any] = orjson.loads(answer)
+    return found
+
+
+def test_the_memory_budget_is_divided_among_caches_and_queues(datadir: Path) -> None:
+    budget = 24 << 20
+    with started(datadir, memory=budget) as node:
         read(node)
-        found = caches(node)
-    empty = {"hits": 0, "misses": 0, "bytes": 0, "capacity": 0}
-    assert {name: found[name] for name in NAMES} == dict.fromkeys(NAMES, empty)
+        found, memory = caches(node), status(node)["memory"]
+    shares = {name: cache["capacity"] for name, cache in found.items()}
+    # Blocks that the store does not have are sealed blocks too.
+    assert shares.pop("unstored_blocks") == shares["sealed_blocks"]
+    assert sum(shares.values()) == budget
+    used = sum(cache["bytes"] for name, cache in found.items() if name != "unstored_blocks")
+    assert memory == {"budget": budget, "bytes": used}
+    assert all(cache["bytes"] <= cache["capacity"] for cache in found.values())

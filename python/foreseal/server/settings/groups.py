@@ -16,8 +16,7 @@ GROUPS = {
     "Limits": "Limits for every caller.",
     "Public limits": "Lower limits for callers without an API key. See [access control](../operate/access.md).",
     "Store": "Store on disk and journal.",
-    "Caches": "Capacities of the caches in bytes; 0 disables one. See `foreseal_cache_*` in [metrics](metrics.md).",
-    "Shutdown and memory": "Drain times and memory retained by the process.",
+    "Shutdown and memory": "Drain times, and memory. See `foreseal_cache_*` in [metrics](metrics.md).",
     "Logging": "Log output on standard error.",
 }
 """Groups in the order of help texts, each with its description."""
@@ -26,7 +25,6 @@ _BY_SECTION = {
     "node": "Chain",
     "dev": "Development chain",
     "store": "Store",
-    "caches": "Caches",
     "cluster": "Several machines",
     "engine": "Driver",
     "server": "Network",
@@ -44,6 +42,7 @@ _BY_KEY = {
     "server.tls_client_ca": "TLS",
     "server.drain_time": "Shutdown and memory",
     "server.drain_delay": "Shutdown and memory",
+    "server.memory": "Shutdown and memory",
     "server.max_free_memory": "Shutdown and memory",
     "access.admin": "Network",
     "access.hosts": "Network",

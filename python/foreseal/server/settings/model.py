@@ -25,6 +25,8 @@ MIN_STEP = 10
 DRAIN_TIME = 10_000
 STOP_MARGIN = 5_000
 """Milliseconds that a stop may take beyond the drain times."""
+PROCESS_MEMORY, WORKER_MEMORY = 384 << 20, 256 << 20
+"""Bytes for data of the chain in a process: of a node with one process, and with workers."""
 WEI = 10**18
 _TLS = ("tls_cert", "tls_key", "tls_client_ca")
 
@@ -113,23 +115,11 @@ class StoreSettings:
     recent: int = 32
     backlog: int = 50_000
     retention: int = 1024
+    retention_bytes: int = 8 << 30
     scrub_rate: int = 8 << 20
     """Bytes a second; 0 for none."""
     scrub_pause: int = 24 * 60 * 60 * 1000
     """Milliseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheSizes:
-    """Capacities of the core's caches, in bytes; the table describes each field."""
-
-    accounts: int = 4 << 20
-    slots: int = 8 << 20
-    code: int = 64 << 20
-    blocks: int = 32 << 20
-    step_states: int = 16 << 20
-    log_json: int = 8 << 20
-    block_json: int = 24 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +162,8 @@ class Settings:
     """Milliseconds that calls in progress get to finish when the node stops."""
     drain_delay: int = 0
     """Milliseconds for which a stopping node still accepts calls while `/readyz` reports the stop."""
+    memory: int | None = None
+    """Bytes for data of the chain in all processes together; None for a default for each process."""
     max_free_memory: int = 16 << 20
     """Bytes of freed memory that the process retains for reuse."""
     public: bool = False
@@ -189,7 +181,6 @@ class Settings:
     hosts: frozenset[str] = frozenset()
     """Accepted host names in addition to loopback ones; empty accepts any unless `browsers` is set, `*` accepts any."""
     store: StoreSettings = field(default_factory=StoreSettings)
-    caches: CacheSizes = field(default_factory=CacheSizes)
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
     listen: ListenSettings = field(default_factory=ListenSettings)
@@ -260,6 +251,14 @@ class Settings:
         """Longest time in seconds from a stop signal to the end of the process."""
         return (self.drain_delay + self.drain_time + STOP_MARGIN) / 1000
 
+    @property
+    def process_memory(self) -> int:
+        """Bytes for data of the chain in one process: workers and the sequencer have equal parts."""
+        workers = self.listen.workers
+        if self.memory is None:
+            return PROCESS_MEMORY if workers == 1 else WORKER_MEMORY
+        return self.memory if workers == 1 else self.memory // (workers + 1)
+
     def tier_limits(self, tier: str) -> Limits:
         """Return the limits of a tier's callers."""
         return lower_limits(self.limits, self.public_limits) if tier == PUBLIC else self.limits
@@ -316,7 +315,7 @@ class Settings:
                 "queue": self.limits.calls,
                 "max_free_memory": self.max_free_memory,
                 "store": asdict(self.store),
-                "caches": asdict(self.caches),
+                "memory": self.process_memory,
                 "limits": asdict(self.core_limits),
                 "log": {"levels": self.log.level, "form": self.log.format, "process": self.log.process, "server": True},
                 **self._cluster_for_core(),
@@ -336,7 +335,6 @@ class Settings:
 SETTING_GROUPS: dict[str, type] = {
     "dev": DevChain,
     "store": StoreSettings,
-    "caches": CacheSizes,
     "cluster": ClusterOptions,
     "engine": EngineOptions,
     "listen": ListenSettings,

@@ -22,7 +22,6 @@ _SUBJECTS = {
     "limits": "the {} limit",
     "public": "the public {} limit",
     "store": "the store's {}",
-    "caches": "the cache {}",
 }
 
 

@@ -35,7 +35,6 @@ SECTIONS = {
     "node": "The chain and its block production.",
     "dev": "The development genesis: newest mainnet rules and funded accounts.",
     "store": "The store on disk, and the journal.",
-    "caches": "Capacities of the caches in bytes; 0 disables a cache.",
     "cluster": "Other machines: quorum journal, standby, replicas. See [several machines](../operate/cluster.md).",
     "engine": "The Engine API for a driver. See [OP chains](../operate/optimism.md).",
     "server": "The public listener.",
@@ -69,17 +68,6 @@ def _dev(name: str, kind: ValueKind, help: str, *, secret: bool = False) -> Sett
 
 def _store(name: str, kind: ValueKind, help: str, *, more: str = "") -> Setting:
     return Setting(key=f"store.{name}", name=f"store_{name}", kind=kind, help=help, more=more, path=f"store.{name}")
-
-
-def _cache(name: str, help: str, *, more: str = "") -> Setting:
-    return Setting(
-        key=f"caches.{name}",
-        name=f"cache_{name}",
-        kind=Integer(0, unit="bytes"),
-        help=f"{help}.",
-        more=more,
-        path=f"caches.{name}",
-    )
 
 
 def _tls(name: str, help: str, *, unset: str) -> Setting:
@@ -226,22 +214,17 @@ _STORE = (
     ),
     _store("retention", Integer(0, unit="blocks"), "Number of stored blocks whose journal is retained."),
     _store(
+        "retention_bytes",
+        Integer(1 << 20, unit="bytes"),
+        "Maximum size of the journal; above it, segments that are stored are removed earlier.",
+    ),
+    _store(
         "scrub_rate",
         Integer(0, unit="bytes"),
         "Read rate of the scrub of the store, in bytes per second; 0 disables it.",
         more="See [the store](../operate/store.md).",
     ),
     _store("scrub_pause", Duration(0), "Pause between scrubs of the store."),
-)
-
-_CACHES = (
-    _cache("accounts", "Cache of accounts read from the store"),
-    _cache("slots", "Cache of storage slots read from the store"),
-    _cache("code", "Cache of analysed contract code"),
-    _cache("blocks", "Cache of blocks read from the store", more="Sizes are approximate."),
-    _cache("step_states", "Cache of re-executed step states", more="Sizes are approximate."),
-    _cache("log_json", "Cache of stored logs with their JSON"),
-    _cache("block_json", "Cache of blocks and receipts as JSON"),
 )
 
 _SERVER = (
@@ -335,6 +318,15 @@ _SERVER = (
         kind=Duration(0),
         help="Time that a stopping node accepts calls while /readyz returns 503.",
         path="drain_delay",
+    ),
+    Setting(
+        key="server.memory",
+        name="memory",
+        kind=Integer(16 << 20, unit="bytes"),
+        help="Memory for data of the chain: caches, blocks, queues and frames; several processes share it.",
+        more="See [memory](../operate/hardening.md#memory).",
+        unset="384 MiB; with workers 256 MiB for each process",
+        path="memory",
     ),
     Setting(
         key="server.max_free_memory",
@@ -502,7 +494,7 @@ _LOG = (
 
 TABLE: dict[str, Setting] = {
     setting.key: setting
-    for setting in (*_NODE, *_DEV, *_STORE, *_CACHES, *CLUSTER, *ENGINE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
+    for setting in (*_NODE, *_DEV, *_STORE, *CLUSTER, *ENGINE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
 }
 """All settings by key."""
 

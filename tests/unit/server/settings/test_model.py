@@ -11,6 +11,7 @@ from foreseal.server import DevChain, Settings, SettingsError
 from foreseal.server.settings import from_environment
 from foreseal.server.settings.access import AccessSettings
 from foreseal.server.settings.durations import format_duration, parse_duration
+from foreseal.server.settings.model import ListenSettings
 
 
 @pytest.mark.parametrize(("text", "ms"), [("200ms", 200), ("2s", 2000), ("1m", 60_000), (" 5s ", 5000), ("0s", 0)])
@@ -62,15 +63,10 @@ ENVIRONMENT = {
     "FORESEAL_STORE_RECENT": "16",
     "FORESEAL_STORE_BACKLOG": "900",
     "FORESEAL_STORE_RETENTION": "0",
+    "FORESEAL_STORE_RETENTION_BYTES": "5000000",
+    "FORESEAL_MEMORY": "100000000",
     "FORESEAL_STORE_SCRUB_RATE": "0",
     "FORESEAL_STORE_SCRUB_PAUSE": "1s",
-    "FORESEAL_CACHE_ACCOUNTS": "1",
-    "FORESEAL_CACHE_SLOTS": "2",
-    "FORESEAL_CACHE_CODE": "3",
-    "FORESEAL_CACHE_BLOCKS": "4",
-    "FORESEAL_CACHE_STEP_STATES": "5",
-    "FORESEAL_CACHE_LOG_JSON": "6",
-    "FORESEAL_CACHE_BLOCK_JSON": "0",
     "FORESEAL_NEW_SEQUENCER_KEY": "1",
     "FORESEAL_DRAIN_TIME": "20s",
     "FORESEAL_DRAIN_DELAY": "4s",
@@ -141,18 +137,11 @@ def test_every_variable_is_read() -> None:
             "recent": 16,
             "backlog": 900,
             "retention": 0,
+            "retention_bytes": 5_000_000,
             "scrub_rate": 0,
             "scrub_pause": 1000,
         },
-        "caches": {
-            "accounts": 1,
-            "slots": 2,
-            "code": 3,
-            "blocks": 4,
-            "step_states": 5,
-            "log_json": 6,
-            "block_json": 0,
-        },
+        "memory": 100_000_000,
         "limits": {
             "logs": 5,
             "log_time": 6000,
@@ -219,3 +208,13 @@ def test_reason_in_the_message_needs_a_development_chain() -> None:
         Settings(Path("x"), revert_reason="message")
     settings = from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_DEV": "1", "FORESEAL_REVERT_REASON": "message"})
     assert orjson.loads(settings.for_core())["revert_reason"] == "message"
+
+
+def test_processes_have_equal_parts_of_the_memory() -> None:
+    def memory(workers: int, given: int | None) -> int:
+        return Settings(Path("d"), memory=given, listen=ListenSettings(workers=workers)).process_memory
+
+    assert memory(1, 90_000_000) == 90_000_000
+    # Two workers and the sequencer.
+    assert memory(2, 90_000_000) == 30_000_000
+    assert (memory(1, None), memory(2, None)) == (384 << 20, 256 << 20)
