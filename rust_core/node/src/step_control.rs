@@ -29,9 +29,24 @@ impl Sequencer {
 
     /// Returns the time until the block being built is sealed, and its whole time; `None` if it is not sealed by time.
     fn timed_block(&self) -> Option<(Duration, Duration)> {
-        let Mining::Interval { seconds } = self.mining else { return None };
-        let left = self.slot?.due.saturating_sub(self.shared.clock.monotonic());
-        Some((left, Duration::from_secs(seconds)))
+        match self.mining {
+            Mining::Interval { seconds } => {
+                let left = self.slot?.due.saturating_sub(self.shared.clock.monotonic());
+                Some((left, Duration::from_secs(seconds)))
+            }
+            Mining::Driver => self.timed_payload(),
+            Mining::Automatic | Mining::Manual => None,
+        }
+    }
+
+    /// Returns the time until a driver takes the payload being built, and its whole time. It takes it at the timestamp
+    /// of the block. `None` for a block of another time: the driver catches up, and may take it at once.
+    fn timed_payload(&self) -> Option<(Duration, Duration)> {
+        let timestamp = self.chain.open_block()?.header().timestamp;
+        let block_time = timestamp.saturating_sub(self.chain.latest().block.header.timestamp);
+        let block_time = Duration::from_secs(block_time);
+        let left = Duration::from_secs(timestamp).checked_sub(self.shared.clock.now().unix)?;
+        (!left.is_zero() && left <= block_time).then_some((left, block_time))
     }
 
     /// Passes the result of a slow transaction to the next step.

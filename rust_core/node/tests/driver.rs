@@ -7,10 +7,10 @@ mod support;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_eips::eip2718::Encodable2718 as _;
-use alloy_genesis::Genesis;
-use alloy_primitives::{Address, B64, B256, Bytes, TxKind, U256};
+use alloy_genesis::{Genesis, GenesisAccount};
+use alloy_primitives::{Address, B64, B256, Bytes, TxKind, U256, bytes};
 use foreseal_builder::NextBlockAttributes;
-use foreseal_chain::{Change, FeedPosition, SteppedClock, changes_and_seals};
+use foreseal_chain::{Change, Clock as _, FeedPosition, SteppedClock, changes_and_seals};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
     BlockVerdict, BuiltPayload, ControlError, ForkChoice, HeadChoice, NodeError, PayloadRequest, Settings,
@@ -19,7 +19,10 @@ use foreseal_node::{
 use foreseal_primitives::{BlockBytes, OptimismFork, Transaction, TxDeposit};
 use foreseal_state::StateReader as _;
 use foreseal_testkit::{Fees, Wallet, optimism_genesis, test_genesis};
-use support::{Bench, OTHER_ACCOUNT, open_node, settings};
+use support::{Bench, OTHER_ACCOUNT, STEP, open_node, settings};
+
+/// Uses all gas of a call.
+const BURNER: Address = Address::repeat_byte(0xfe);
 
 fn karst_genesis(wallets: &[Wallet]) -> Genesis {
     optimism_genesis(test_genesis(wallets), OptimismFork::Karst)
@@ -184,6 +187,62 @@ fn a_payload_shows_its_steps_and_is_sealed_at_the_last_one() {
     driven.bench.tick();
     assert_eq!(driven.changes(), "+2.0 +2.1");
     assert!(driven.bench.view().transaction(&waiting).unwrap().is_some());
+}
+
+/// Returns a driver of a chain whose [`BURNER`] uses all gas, on a clock at the timestamp of the newest block.
+fn start_burning() -> (tempfile::TempDir, Vec<Wallet>, Driven) {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
+    let mut genesis = karst_genesis(&wallets);
+    let burner = GenesisAccount { nonce: Some(1), code: Some(bytes!("fe")), ..Default::default() };
+    genesis.alloc.insert(BURNER, burner);
+    let clock = Arc::new(SteppedClock::starting_at(Duration::from_secs(genesis.timestamp)));
+    let settings = Settings { genesis: Some(genesis), driver: true, ..settings(datadir.path(), &wallets) };
+    let driven = Driven::with(settings, clock);
+    for wallet in &wallets {
+        let burn = wallet.legacy(0, TxKind::Call(BURNER), U256::ZERO, 1_500_000, Bytes::new(), 5_000_000_000);
+        driven.bench.node.submit(&burn).unwrap();
+    }
+    (datadir, wallets, driven)
+}
+
+#[test]
+fn steps_of_a_payload_have_their_share_of_its_time() {
+    let (_datadir, wallets, mut driven) = start_burning();
+    driven.begin(vec![deposit(0, 1)]);
+    let included = |driven: &Driven| driven.bench.view().pending().block.transactions.len() - 1;
+    // A tenth of 20,000,000 gas for each step of 200 ms.
+    for count in 1..=wallets.len() {
+        driven.bench.producer.tick(driven.bench.clock.now(), &mut || true).unwrap();
+        assert_eq!(included(&driven), count);
+        driven.bench.clock.advance(STEP);
+    }
+}
+
+#[test]
+fn a_payload_of_the_past_may_be_full_at_once() {
+    let (_datadir, wallets, mut driven) = start_burning();
+    driven.bench.clock.advance(Duration::from_secs(60));
+    driven.begin(vec![deposit(0, 1)]);
+    driven.bench.tick();
+    assert_eq!(driven.bench.view().pending().block.transactions.len() - 1, wallets.len());
+}
+
+#[test]
+fn a_stopped_transaction_is_in_a_later_step_of_a_payload() {
+    let (_datadir, wallets, mut driven) = start_burning();
+    driven.bench.producer.limit_transaction_time(Duration::ZERO);
+    let request = driven.begin(vec![deposit(0, 1)]);
+    driven.bench.tick();
+    assert_eq!(driven.bench.view().pending().block.transactions.len(), 1, "the deposit has no limit");
+    let left = |driven: &Driven| driven.bench.node.pool().counts().pooled;
+    // The clock stands still: the thread of a slow transaction runs between the steps.
+    let steps = (0..100_000).take_while(|_| {
+        driven.bench.producer.tick(driven.bench.clock.now(), &mut || true).unwrap();
+        std::thread::yield_now();
+        left(&driven) > 0
+    });
+    assert!(steps.count() < 100_000);
+    assert_eq!(driven.finish(&request).block.transactions.len(), 1 + wallets.len());
 }
 
 #[test]

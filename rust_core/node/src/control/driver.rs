@@ -235,8 +235,12 @@ impl Sequencer {
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(), ProductionError> {
         let is_building = self.driver.is_building() && self.chain.open_block().is_some();
-        if is_building && self.step(keep_going)? {
-            self.shared.payloads.extend(self.chain.open_steps());
+        if is_building {
+            self.collect_slow();
+            if self.step(keep_going)? {
+                self.shared.payloads.extend(self.chain.open_steps());
+            }
+            self.execute_slow();
         }
         Ok(())
     }
