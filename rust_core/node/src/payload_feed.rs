@@ -145,6 +145,10 @@ impl FeedState {
 
 #[cfg(test)]
 mod tests {
+    use alloy_consensus::Header;
+    use alloy_primitives::{Address, B256, Bloom, Bytes, Log, LogData};
+    use foreseal_primitives::Receipt;
+
     use super::*;
 
     fn newest(feed: &PayloadFeed) -> Vec<(u64, B64, bool)> {
@@ -170,6 +174,54 @@ mod tests {
         (0..9).for_each(|id| feed.begin(B64::with_last_byte(id), Vector::new()));
         let sequences: Vec<u64> = newest(&feed).iter().map(|(sequence, ..)| *sequence).collect();
         assert_eq!(sequences, [5, 6, 7, 8]);
+    }
+
+    /// Returns a step whose receipt has a log of this many bytes.
+    fn step(bytes: usize) -> Recorded {
+        let data = LogData::new_unchecked(Vec::new(), Bytes::from(vec![0; bytes]));
+        let receipt = Receipt {
+            kind: 2,
+            status: true.into(),
+            cumulative_gas_used: 0,
+            logs: vec![Log { address: Address::ZERO, data }],
+            bloom: Bloom::ZERO,
+            gas_used: 0,
+            contract_address: None,
+            first_log_index: 0,
+            deposit_nonce: None,
+        };
+        let step = Flashblock {
+            number: 1,
+            index: 1,
+            previous: B256::ZERO,
+            header: Header::default(),
+            hash: B256::ZERO,
+            time: 0,
+            signature: None,
+            transactions: Vec::new(),
+            receipts: vec![Arc::new(receipt)],
+            diff: Arc::default(),
+            end_of_block_diff: Arc::default(),
+        };
+        Recorded { step: Arc::new(step), change: None }
+    }
+
+    #[test]
+    fn older_payloads_are_bounded_in_bytes() {
+        let feed = PayloadFeed::new(100_000);
+        let sequences =
+            |feed: &PayloadFeed| newest(feed).into_iter().map(|(sequence, ..)| sequence).collect::<Vec<_>>();
+        for id in 0..3 {
+            feed.begin(B64::with_last_byte(id), Vector::new());
+            feed.extend([step(40_000)].into_iter().collect());
+        }
+        assert_eq!(sequences(&feed), [0, 1, 2]);
+        assert!((80_000..100_000).contains(&feed.bytes()));
+        // The newest payload is counted once another one is begun.
+        feed.extend([step(40_000), step(50_000)].into_iter().collect());
+        feed.begin(B64::with_last_byte(3), Vector::new());
+        assert_eq!(sequences(&feed), [2, 3]);
+        assert!((90_000..100_000).contains(&feed.bytes()));
     }
 
     #[test]
