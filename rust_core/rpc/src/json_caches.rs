@@ -2,7 +2,7 @@
 
 use foreseal_cache::CacheMetrics;
 
-use crate::{block_json_cache::BlockJsonCache, log_json_cache::LogJsonCache};
+use crate::{block_json_cache::BlockJsonCache, large_answers::LargeAnswers, log_json_cache::LogJsonCache};
 
 /// Capacities of the caches of JSON in bytes; 0 disables a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +23,18 @@ impl Default for JsonCacheSizes {
 pub struct JsonCaches {
     pub blocks: BlockJsonCache,
     pub logs: LogJsonCache,
+    /// Large results in progress.
+    pub large_answers: LargeAnswers,
 }
 
 impl JsonCaches {
     /// Returns empty caches of these capacities.
     pub fn new(sizes: JsonCacheSizes) -> Self {
-        Self { blocks: BlockJsonCache::new(sizes.blocks), logs: LogJsonCache::new(sizes.logs) }
+        Self {
+            blocks: BlockJsonCache::new(sizes.blocks),
+            logs: LogJsonCache::new(sizes.logs),
+            large_answers: LargeAnswers::default(),
+        }
     }
 
     /// Returns the metrics of the caches.
