@@ -33,6 +33,7 @@ const LIMITS: Limits = Limits {
     slots: 16,
     pool_transactions: 20,
     sync_time: Duration::from_millis(1),
+    response: 1 << 20,
     trace_bytes: 1 << 16,
 };
 

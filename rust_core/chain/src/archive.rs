@@ -7,7 +7,7 @@ use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_primitives::ChainSpec;
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
 
-use crate::{ArchiveCaches, ExecutedBlock, HeaderAndState, History, Position, Step};
+use crate::{ArchiveCaches, BlockCounts, ExecutedBlock, HeaderAndState, History, Position, Step};
 
 /// Cached access to older sealed blocks. The chain replaces it after an unwind.
 #[derive(Debug)]
@@ -55,6 +55,13 @@ impl Archive {
         match self.caches.blocks.get(&number) {
             Some(block) => Ok(Some(HeaderAndState::from_block(block))),
             None => self.history.header_and_state(number),
+        }
+    }
+
+    pub fn counts(&self, number: u64) -> Result<Option<BlockCounts>, StateError> {
+        match self.caches.blocks.get(&number) {
+            Some(block) => Ok(Some(BlockCounts::new(&block))),
+            None => self.history.counts(number),
         }
     }
 

@@ -7,7 +7,7 @@ use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::{StateError, StateStore};
 use foreseal_store::{StoredLogRange, VisitLog};
 
-use crate::{ExecutedBlock, HeaderAndState, Position};
+use crate::{BlockCounts, ExecutedBlock, HeaderAndState, Position};
 
 /// Sealed blocks that can be read again, from one generation of the chain. An unwind starts a new generation.
 ///
@@ -22,6 +22,8 @@ pub trait History: Debug + Send + Sync {
     fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError>;
     /// Returns header and state of the sealed block with this number.
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError>;
+    /// Returns the counts of the sealed block with this number, at the cost of a lookup.
+    fn counts(&self, number: u64) -> Result<Option<BlockCounts>, StateError>;
     /// Returns the hash of the sealed block with this number.
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError>;
     /// Returns the position of the sealed block or step with this hash. The index is meaningful only for

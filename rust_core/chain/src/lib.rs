@@ -2,6 +2,7 @@
 
 mod archive;
 mod archive_caches;
+mod block_counts;
 mod cached_block;
 mod chain;
 mod chain_file;
@@ -28,6 +29,7 @@ mod stored;
 mod view;
 
 pub use archive_caches::{ArchiveCaches, CacheSizes};
+pub use block_counts::BlockCounts;
 pub use chain::{BranchHashes, Chain, ChainError, ExpiredBlocks, Recorded, Resumed};
 pub use chain_file::{BlockReader, Progress, Report, Summary, count_blocks};
 pub use clock::{Clock, ClockReading, FastClock, SteppedClock, SystemClock};

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 use imbl::Vector;
 
-use crate::{ExecutedBlock, HeaderAndState, archive::Archive};
+use crate::{BlockCounts, ExecutedBlock, HeaderAndState, archive::Archive};
 
 /// Window of sealed blocks that stay in memory although the history holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +157,14 @@ impl SealedBlocks {
         match self.older(number) {
             Some(archive) => archive.cached_block(number),
             None => self.in_memory(number).cloned(),
+        }
+    }
+
+    /// Returns the counts of the block; those of a stored block are read without its body.
+    pub fn counts(&self, number: u64) -> Result<Option<BlockCounts>, StateError> {
+        match self.older(number) {
+            Some(archive) => archive.counts(number),
+            None => Ok(self.in_memory(number).map(|found| BlockCounts::new(found))),
         }
     }
 

@@ -12,7 +12,7 @@ use foreseal_store::{Reader, StoredLogRange, StoredStep, VisitLog};
 use imbl::Vector;
 
 use crate::{
-    ExecutedBlock, HeaderAndState, History, Position, Step, Written,
+    BlockCounts, ExecutedBlock, HeaderAndState, History, Position, Step, Written,
     memory_size::{block_size, step_size},
     states::States,
 };
@@ -75,6 +75,17 @@ impl History for StoredHistory {
             HeaderAndState::stored(record.header, hash, state)
         });
         Ok(moment)
+    }
+
+    fn counts(&self, number: u64) -> Result<Option<BlockCounts>, StateError> {
+        let stored = self.reader.record(number)?;
+        Ok(stored.map(|(hash, record)| BlockCounts {
+            number,
+            hash,
+            transactions: usize::try_from(record.transactions).unwrap_or(usize::MAX),
+            transactions_length: usize::try_from(record.transactions_length).unwrap_or(usize::MAX),
+            logs: record.logs,
+        }))
     }
 
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError> {

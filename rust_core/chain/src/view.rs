@@ -10,8 +10,8 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
 use crate::{
-    ExecutedBlock, HashIndex, HeaderAndState, Position, ReorgedBlocks, STEP_WINDOW, Step, StepCursor,
-    feed::Steps, sealed::SealedBlocks,
+    BlockCounts, ExecutedBlock, HashIndex, HeaderAndState, Position, ReorgedBlocks, STEP_WINDOW, Step,
+    StepCursor, feed::Steps, sealed::SealedBlocks,
 };
 
 /// Identifier of a block or step in a request.
@@ -124,6 +124,33 @@ impl View {
         if number == self.pending.number() { Ok(Some(self.pending.clone())) } else { self.sealed(number) }
     }
 
+    /// Returns the counts of the block that `id` names; `None` if `id` names a step before the last one of its block.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`Self::resolve`].
+    pub fn counts(&self, id: BlockId) -> Result<Option<BlockCounts>, ResolveError> {
+        let number = match (self.number_of(id), id) {
+            (Some(number), _) => number,
+            (None, BlockId::Latest) => return Ok(Some(BlockCounts::new(self.latest()))),
+            (None, BlockId::Pending) => return Ok(Some(BlockCounts::new(self.pending()))),
+            (None, BlockId::Hash { hash, .. }) => {
+                let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
+                return Ok(self.counts_at(number)?.filter(|counts| counts.hash == hash));
+            }
+            (None, _) => return Ok(None),
+        };
+        self.sealed.counts(number)?.ok_or(ResolveError::NotFound).map(Some)
+    }
+
+    /// Returns the counts of the block with this number, sealed or being built.
+    pub fn counts_at(&self, number: u64) -> Result<Option<BlockCounts>, StateError> {
+        if number == self.pending().number() {
+            return Ok(Some(BlockCounts::new(self.pending())));
+        }
+        self.sealed.counts(number)
+    }
+
     /// Returns the blocks that were reorged off the chain.
     pub fn reorged_blocks(&self) -> &ReorgedBlocks {
         &self.reorged
@@ -132,10 +159,11 @@ impl View {
     /// Returns the number of logs that block `number` had when its hash was `hash`, at one of its steps or in
     /// its final form. `None` if that hash is not on the chain.
     pub fn logs_at(&self, number: u64, hash: &B256) -> Result<Option<u64>, StateError> {
-        let Some(found) = self.at(number)? else { return Ok(None) };
-        if found.block.hash == *hash {
-            return Ok(Some(found.block.log_count(found.block.receipts.len())));
+        let Some(counts) = self.counts_at(number)? else { return Ok(None) };
+        if counts.hash == *hash {
+            return Ok(Some(counts.logs));
         }
+        let Some(found) = self.at(number)? else { return Ok(None) };
         let step = found.steps.iter().find(|step| step.hash == *hash);
         Ok(step.map(|step| found.block.log_count(step.transactions)))
     }
@@ -200,15 +228,24 @@ impl View {
     /// Returns the block of the transaction with this hash (sealed or being built) and the transaction's
     /// index in it.
     pub fn transaction(&self, hash: &B256) -> Result<Option<(Arc<ExecutedBlock>, usize)>, StateError> {
-        let position = match (self.lookup.transaction(hash), self.sealed.archive()) {
-            (None, Some(archive)) => archive.transaction(hash)?,
-            (found, _) => found,
-        };
-        let Some(position) = position else { return Ok(None) };
+        let Some(position) = self.transaction_position(hash)? else { return Ok(None) };
         let Some(block) = self.at(position.number)? else { return Ok(None) };
         let found = block.block.transactions.get(position.index);
         let found = found.is_some_and(|transaction| transaction.hash() == *hash);
         Ok(found.then_some((block, position.index)))
+    }
+
+    /// Returns the position of the transaction with this hash. It may be ahead of this view.
+    pub fn transaction_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        match (self.lookup.transaction(hash), self.sealed.archive()) {
+            (None, Some(archive)) => archive.transaction(hash),
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// Returns `true` if the block with this number, sealed or being built, is read from memory.
+    pub fn is_in_memory(&self, number: u64) -> bool {
+        number == self.pending.number() || self.sealed.cached_block(number).is_some()
     }
 
     /// Returns the steps of a block, in order. Genesis and imported blocks have none.

@@ -198,6 +198,8 @@ pub struct PyLimits {
     call_time: Option<u64>,
     simulate_gas: Option<u64>,
     /// Bytes.
+    response: Option<usize>,
+    /// Bytes.
     trace_bytes: Option<usize>,
     slots: Option<u64>,
     pool_transactions: Option<u64>,
@@ -381,6 +383,7 @@ impl PyLimits {
             call_gas: self.call_gas.unwrap_or(default.call_gas),
             call_time: self.call_time.map_or(default.call_time, Duration::from_millis),
             simulate_gas: self.simulate_gas.unwrap_or(default.simulate_gas),
+            response: self.response.unwrap_or(default.response),
             trace_bytes: self.trace_bytes.unwrap_or(default.trace_bytes),
             slots: self.slots.unwrap_or(default.slots),
             pool_transactions: self.pool_transactions.unwrap_or(default.pool_transactions),
@@ -457,6 +460,7 @@ impl From<Limits> for PyLimits {
             call_gas: Some(limits.call_gas),
             call_time: Some(ms(limits.call_time)),
             simulate_gas: Some(limits.simulate_gas),
+            response: Some(limits.response),
             trace_bytes: Some(limits.trace_bytes),
             slots: Some(limits.slots),
             pool_transactions: Some(limits.pool_transactions),

@@ -12,6 +12,7 @@ use foreseal_primitives::mutant;
 use crate::{
     Context, Development, Error, ExecutionMode, InlineAttempt, Key, Limits, Method, PendingCall, Reply,
     RpcError, attempt,
+    context::AnswerProgress,
     filters::{FilterBackend, FilterClient},
     json_caches::JsonCaches,
     method::MethodFn,
@@ -147,6 +148,7 @@ impl Api {
         match self.start(view, method, params, true) {
             Ok(Reply::Ready(answer)) => InlineAttempt::Answered(answer),
             Ok(Reply::Later(_)) => InlineAttempt::TooSlowInline,
+            Err(Error::TooLargeInline) => InlineAttempt::TooLargeInline,
             Err(error) if error.is_too_slow_inline() => InlineAttempt::TooSlowInline,
             Err(Error::Params(error)) if error.is_malformed() => InlineAttempt::Malformed,
             Err(error) => InlineAttempt::Failed(error.into()),
@@ -162,6 +164,7 @@ impl Api {
     ) -> Result<Reply, Error> {
         let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
         let view = newest.as_ref().or(view);
+        let progress = AnswerProgress::default();
         let context = Context {
             node: &self.node,
             view,
@@ -171,8 +174,9 @@ impl Api {
             development: &self.development,
             admin: self.admin,
             attempt,
+            progress: &progress,
         };
-        guarded(method.name, || {
+        let reply = guarded(method.name, || {
             method.check_access(&context)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
@@ -180,7 +184,13 @@ impl Api {
                 MethodFn::Shared(share) => share(&context, &mut params).map(Reply::Ready),
                 MethodFn::Begin(begin) => begin(&context, &mut params),
             }
-        })
+        })?;
+        let Reply::Ready(answer) = reply else { return Ok(reply) };
+        context.check_min_size(answer.len(), progress.has_logs.get())?;
+        Ok(Reply::Ready(match progress.reservation.take() {
+            Some(reservation) => reservation.attach(answer),
+            None => answer,
+        }))
     }
 
     /// Returns the result of `method` if the wait is over, otherwise `None`.

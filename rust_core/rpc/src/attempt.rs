@@ -14,6 +14,8 @@ pub enum InlineAttempt {
     Answered(Bytes),
     /// The error of the call, identical to that of the slow path.
     Failed(RpcError),
+    /// The result is too large for the receiving thread, which was known before any work.
+    TooLargeInline,
     /// The call reached, or would reach, the limits of an attempt.
     TooSlowInline,
     /// The parameters are not valid JSON, or an object in them has a name twice: the slow path decides.

@@ -47,20 +47,22 @@ fn uncle_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Resu
 
 fn transaction_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (by_hash(params)?, params.required()?);
-    answer(context, id, |_, found| transaction(found, index))
+    answer(context, id, |_, found| transaction(context, found, index))
 }
 
 fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (params.block_or_latest()?, params.required()?);
-    answer(context, id, |_, found| transaction(found, index))
+    answer(context, id, |_, found| transaction(context, found, index))
 }
 
-fn transaction_count(_: &View, found: &ExecutedBlock) -> Vec<u8> {
-    count(found.block.transactions.len())
+#[allow(clippy::unnecessary_wraps, reason = "`answer` takes functions that may fail")]
+fn transaction_count(_: &View, found: &ExecutedBlock) -> Result<Vec<u8>, Error> {
+    Ok(count(found.block.transactions.len()))
 }
 
-fn uncle_count(_: &View, found: &ExecutedBlock) -> Vec<u8> {
-    count(found.block.uncles.len())
+#[allow(clippy::unnecessary_wraps, reason = "`answer` takes functions that may fail")]
+fn uncle_count(_: &View, found: &ExecutedBlock) -> Result<Vec<u8>, Error> {
+    Ok(count(found.block.uncles.len()))
 }
 
 fn count(length: usize) -> Vec<u8> {
@@ -70,9 +72,10 @@ fn count(length: usize) -> Vec<u8> {
 }
 
 /// Returns the transaction at this index as JSON, or `null` beyond the last one.
-fn transaction(found: &ExecutedBlock, index: u64) -> Vec<u8> {
-    let Some(transaction) = transaction_at(found, index) else { return NULL.to_vec() };
+fn transaction(context: &Context<'_>, found: &ExecutedBlock, index: u64) -> Result<Vec<u8>, Error> {
+    let Some(transaction) = transaction_at(found, index) else { return Ok(NULL.to_vec()) };
+    context.check_transaction_size(transaction)?;
     let mut out = Vec::with_capacity(1024);
     write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index)));
-    out
+    Ok(out)
 }

@@ -9,6 +9,8 @@ use foreseal_cache::{Cache, CacheMetrics};
 
 /// Expected size of an entry in bytes.
 const ENTRY_SIZE: u64 = 24 << 10;
+/// An entry uses at most this fraction of the capacity.
+const MAX_SHARE: u64 = 8;
 
 /// Part of a block that is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,27 +55,17 @@ impl BlockJsonCache {
         self.0.metrics()
     }
 
-    /// Returns a cached part of the block with this hash.
+    /// Returns a part of the block with this hash, if it is cached.
     pub fn get(&self, hash: B256, part: BlockPart) -> Option<Bytes> {
         self.0.get(&(hash, part))
     }
 
-    /// Caches a part of the block with this hash.
+    /// Caches a part of the block with this hash, unless it would evict many others.
     pub fn insert(&self, hash: B256, part: BlockPart, json: Bytes) {
         let size = json.len() as u64;
-        self.0.insert((hash, part), json, size);
-    }
-
-    /// Returns a part of the block with this hash. Calls `write` if the part is not cached.
-    pub fn get_or_write(&self, hash: B256, part: BlockPart, write: impl FnOnce() -> Vec<u8>) -> Bytes {
-        let key = (hash, part);
-        if let Some(json) = self.0.get(&key) {
-            return json;
+        if size <= self.0.capacity() / MAX_SHARE {
+            self.0.insert((hash, part), json, size);
         }
-        // Drops spare capacity, which would otherwise occupy memory as long as the entry.
-        let json = Bytes::from(write().into_boxed_slice());
-        self.0.insert(key, json.clone(), json.len() as u64);
-        json
     }
 }
 
@@ -84,39 +76,40 @@ mod tests {
     const BYTES: u64 = 24 << 20;
 
     #[test]
-    fn a_cached_block_is_not_rendered_again() {
-        let (rendered, mut written) = (BlockJsonCache::new(BYTES), 0);
-        for _ in 0..3 {
-            for part in [BlockPart::Hashes, BlockPart::Full, BlockPart::Receipts] {
-                let json = rendered.get_or_write(B256::with_last_byte(1), part, || {
-                    written += 1;
-                    format!("{part:?}").into_bytes()
-                });
-                assert_eq!(json, format!("{part:?}"));
-            }
+    fn a_cached_part_is_returned_for_its_block_only() {
+        let cache = BlockJsonCache::new(BYTES);
+        for part in [BlockPart::Hashes, BlockPart::Full, BlockPart::Receipts] {
+            assert_eq!(cache.get(B256::with_last_byte(1), part), None);
+            let json = Bytes::from(format!("{part:?}"));
+            cache.insert(B256::with_last_byte(1), part, json.clone());
+            assert_eq!(cache.get(B256::with_last_byte(1), part), Some(json));
         }
-        assert_eq!(written, 3);
-        assert_eq!(
-            rendered.get_or_write(B256::with_last_byte(2), BlockPart::Full, || b"other".to_vec()),
-            "other"
-        );
+        assert_eq!(cache.get(B256::with_last_byte(2), BlockPart::Full), None);
     }
 
     #[test]
     fn the_cache_stays_within_its_byte_limit() {
-        let rendered = BlockJsonCache::new(BYTES);
+        let cache = BlockJsonCache::new(BYTES);
         for number in 0..200_u8 {
-            let json = rendered
-                .get_or_write(B256::with_last_byte(number), BlockPart::Full, || vec![number; 1 << 20]);
-            assert_eq!((json.len(), json[0]), (1 << 20, number));
-            assert!(rendered.0.bytes() <= BYTES);
+            let (hash, json) = (B256::with_last_byte(number), Bytes::from(vec![number; 1 << 20]));
+            cache.insert(hash, BlockPart::Full, json.clone());
+            assert_eq!(cache.get(hash, BlockPart::Full).unwrap_or_else(|| json.clone()), json);
+            assert!(cache.0.bytes() <= BYTES);
         }
-        let large = usize::try_from(BYTES).unwrap() + 1;
-        assert_eq!(
-            rendered.get_or_write(B256::ZERO, BlockPart::Full, || vec![7; large]).len(),
-            large,
-            "not kept, but given"
-        );
-        assert!(rendered.0.bytes() <= BYTES);
+    }
+
+    #[test]
+    fn a_giant_part_evicts_no_other() {
+        let cache = BlockJsonCache::new(BYTES);
+        let small: Vec<B256> = (0..8).map(B256::with_last_byte).collect();
+        for hash in &small {
+            cache.insert(*hash, BlockPart::Full, vec![1; 1 << 20].into());
+        }
+        for number in 100..110 {
+            let giant = vec![7; usize::try_from(BYTES / MAX_SHARE).unwrap() + 1];
+            cache.insert(B256::with_last_byte(number), BlockPart::Receipts, giant.into());
+            assert_eq!(cache.get(B256::with_last_byte(number), BlockPart::Receipts), None);
+        }
+        assert!(small.iter().all(|hash| cache.get(*hash, BlockPart::Full).is_some()));
     }
 }

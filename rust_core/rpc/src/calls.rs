@@ -4,6 +4,7 @@ use foreseal_evm::{CallOutcome, EstimateError, HaltReason, call, create_access_l
 
 use crate::{
     Argument, Context, Error, Kind, Method,
+    answer_size::{SizeBounds, data_size},
     call_args::CallArgs,
     json::{Object, write_access_list, write_data, write_quantity},
     params::Params,
@@ -27,7 +28,8 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     let limits = context.call_limits();
     match args.execute(context, |environment, request| call(environment, request, limits))? {
         CallOutcome::Success { output, .. } => {
-            let mut out = Vec::with_capacity(2 * output.len() + 4);
+            context.check_size(SizeBounds::exact(data_size(output.len())), false)?;
+            let mut out = Vec::with_capacity(data_size(output.len()));
             write_data(&mut out, &output);
             Ok(out)
         }

@@ -1,15 +1,25 @@
 //! Resources that a call may use, and its limits.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
-use foreseal_chain::{BlockId, ExecutedBlock, HeaderAndState, View};
+use alloy_primitives::B256;
+use foreseal_chain::{BlockCounts, BlockId, ExecutedBlock, HeaderAndState, View};
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Node, RevertReasonField};
+use foreseal_primitives::{Block, Transaction};
 
-use crate::{Development, Error, Limits, filters::FilterBackend, json_caches::JsonCaches};
+use crate::{
+    Development, Error, Limits,
+    answer_size::{MIN_LOG, SizeBounds, min_block_size, min_receipts_size},
+    errors::ResponseSize,
+    filters::FilterBackend,
+    json_caches::JsonCaches,
+    large_answers::Reservation,
+};
 
-/// Maximum number of transactions in the block of a request that is an attempt on the fast path.
-const MAX_ATTEMPT_TRANSACTIONS: usize = 256;
+/// Maximum size in bytes of a result that is rendered or copied on the receiving thread. The dispatcher checks lower
+/// limits, also of a batch.
+pub const MAX_ATTEMPT_BYTES: usize = 256 << 10;
 
 /// Resources that a method may access.
 #[derive(Clone, Copy)]
@@ -24,6 +34,16 @@ pub struct Context<'a> {
     pub(crate) admin: bool,
     /// `true` if the call is an attempt on the fast path: see [`Api::attempt`].
     pub(crate) attempt: bool,
+    pub(crate) progress: &'a AnswerProgress,
+}
+
+/// State of the result of one call.
+#[derive(Default)]
+pub struct AnswerProgress {
+    /// Part of the budget of large results that the result holds.
+    pub reservation: Cell<Option<Reservation>>,
+    /// `true` if `foreseal_getLogs` returns the content of the result in pages.
+    pub has_logs: Cell<bool>,
 }
 
 impl<'a> Context<'a> {
@@ -51,14 +71,71 @@ impl<'a> Context<'a> {
 
     /// Returns the block with this id.
     ///
-    /// An attempt requires that the block is in memory and has at most [`MAX_ATTEMPT_TRANSACTIONS`] transactions.
+    /// An attempt requires that the block is in memory.
     pub(crate) fn block(&self, view: &View, id: BlockId) -> Result<Arc<ExecutedBlock>, Error> {
         if !self.is_attempt() {
             return Ok(view.resolve(id)?);
         }
-        let found =
-            view.cached_block(id)?.filter(|found| found.block.transactions.len() <= MAX_ATTEMPT_TRANSACTIONS);
-        found.ok_or(Error::TooSlowInline)
+        view.cached_block(id)?.ok_or(Error::TooSlowInline)
+    }
+
+    /// Rejects a result of at least `size` bytes that exceeds the caller's limit. The block that it comes from need
+    /// not be read.
+    pub(crate) fn check_min_size(&self, size: usize, has_logs: bool) -> Result<(), Error> {
+        let max = self.limits.response;
+        if size > max.max(MAX_ATTEMPT_BYTES) {
+            return Err(ResponseSize { max, has_logs }.into());
+        }
+        if self.is_attempt() && size > MAX_ATTEMPT_BYTES { Err(Error::TooLargeInline) } else { Ok(()) }
+    }
+
+    /// Checks the size of a result before it is rendered. Reserves room for a large one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the size exceeds the caller's limit, or too many large results are in progress. An attempt
+    /// renders no large result.
+    pub(crate) fn check_size(&self, size: SizeBounds, has_logs: bool) -> Result<(), Error> {
+        self.check_min_size(size.min, has_logs)?;
+        if self.is_attempt() && size.max > MAX_ATTEMPT_BYTES {
+            return Err(Error::TooLargeInline);
+        }
+        self.progress.has_logs.set(has_logs);
+        let bytes = size.max.min(self.limits.response);
+        if let Some(reservation) = self.caches.large_answers.reserve(bytes)? {
+            self.progress.reservation.set(Some(reservation));
+        }
+        Ok(())
+    }
+
+    /// Checks the size of a receipt before it is rendered: first by the number of its logs, then by their content.
+    pub(crate) fn check_receipt_size(&self, block: &Block, index: usize) -> Result<(), Error> {
+        let Some(receipt) = block.receipts.get(index) else { return Ok(()) };
+        self.check_min_size(MIN_LOG.saturating_mul(receipt.logs.len()), true)?;
+        self.check_size(SizeBounds::receipt(receipt), true)
+    }
+
+    /// Checks the size of a transaction before it is rendered.
+    pub(crate) fn check_transaction_size(&self, transaction: &Transaction) -> Result<(), Error> {
+        self.check_size(SizeBounds::transaction(transaction), false)
+    }
+
+    /// Lets an attempt read the block of a transaction only if it is in memory, or small.
+    pub(crate) fn check_inline_read(&self, view: &View, hash: &B256) -> Result<(), Error> {
+        if !self.is_attempt() {
+            return Ok(());
+        }
+        let Some(position) = view.transaction_position(hash)? else { return Ok(()) };
+        if view.is_in_memory(position.number) {
+            return Ok(());
+        }
+        let counts = view.counts_at(position.number)?;
+        let size =
+            |counts: BlockCounts| min_block_size(&counts, true).saturating_add(min_receipts_size(&counts));
+        if counts.is_some_and(|counts| size(counts) > MAX_ATTEMPT_BYTES) {
+            return Err(Error::TooLargeInline);
+        }
+        Ok(())
     }
 
     /// Returns the execution limits of a call that starts now.

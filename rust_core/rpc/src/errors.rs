@@ -27,6 +27,12 @@ pub enum Error {
     Range(RangeError),
     LogLimit(LogLimit),
     Limit(Limit),
+    /// The result would be larger than the caller may request.
+    ResponseSize(ResponseSize),
+    /// The caller, or all callers, have results of `max` bytes in progress.
+    LargeAnswers {
+        max: usize,
+    },
     FilterNotFound,
     /// The process that stores the filters is unreachable.
     FiltersAway,
@@ -76,6 +82,8 @@ pub enum Error {
     Stopped(Stopped),
     /// An attempt reached its limits; see [`Api::attempt`](crate::Api::attempt). Never returned to a caller.
     TooSlowInline,
+    /// The result is too large for the receiving thread. Never returned to a caller.
+    TooLargeInline,
     /// A method panicked; the log has the details.
     Panicked,
 }
@@ -150,6 +158,16 @@ pub struct LogLimit {
 pub enum LogLimitKind {
     Logs { max: u64 },
     Milliseconds { max: u64 },
+    Bytes { max: u64 },
+}
+
+/// Error for a result that would exceed the caller's limit; nothing of it was rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseSize {
+    /// Limit in bytes.
+    pub max: usize,
+    /// `true` if `foreseal_getLogs` returns the content in pages.
+    pub has_logs: bool,
 }
 
 /// Limit on the number of entries in one request.
@@ -183,6 +201,7 @@ from! {
     RangeError => Range,
     LogLimit => LogLimit,
     Limit => Limit,
+    ResponseSize => ResponseSize,
     ExecutionError => Call,
     EstimateError => Estimate,
     OverrideError => Override,

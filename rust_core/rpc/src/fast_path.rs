@@ -385,13 +385,13 @@ impl FastPath {
             match attempt {
                 InlineAttempt::TooSlowInline => row.backoff.record_slow(),
                 InlineAttempt::Answered(_) | InlineAttempt::Failed(_) => row.backoff.record_fast(),
-                InlineAttempt::Malformed => {}
+                InlineAttempt::TooLargeInline | InlineAttempt::Malformed => {}
             }
         }
         match attempt {
             InlineAttempt::Answered(result) => Some(Ok(result)),
             InlineAttempt::Failed(error) => Some(Err(error)),
-            InlineAttempt::TooSlowInline | InlineAttempt::Malformed => None,
+            InlineAttempt::TooSlowInline | InlineAttempt::TooLargeInline | InlineAttempt::Malformed => None,
         }
     }
 

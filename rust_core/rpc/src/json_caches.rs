@@ -3,7 +3,7 @@
 use foreseal_cache::CacheMetrics;
 use foreseal_node::{MemoryBudget, MemoryUse};
 
-use crate::{block_json_cache::BlockJsonCache, log_json_cache::LogJsonCache};
+use crate::{block_json_cache::BlockJsonCache, large_answers::LargeAnswers, log_json_cache::LogJsonCache};
 
 /// Caches of JSON that all tiers of callers share.
 pub struct JsonCaches {
@@ -11,6 +11,8 @@ pub struct JsonCaches {
     pub blocks: BlockJsonCache,
     /// Stored logs.
     pub logs: LogJsonCache,
+    /// Large results in progress.
+    pub large_answers: LargeAnswers,
 }
 
 impl JsonCaches {
@@ -19,6 +21,7 @@ impl JsonCaches {
         Self {
             blocks: BlockJsonCache::new(memory.share(MemoryUse::BlockJson)),
             logs: LogJsonCache::new(memory.share(MemoryUse::LogJson)),
+            large_answers: LargeAnswers::default(),
         }
     }
 

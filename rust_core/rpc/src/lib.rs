@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod answer_size;
 mod api;
 mod argument;
 mod attempt;
@@ -23,10 +24,12 @@ mod filters;
 mod finality;
 mod json;
 mod json_caches;
+mod large_answers;
 mod limits;
 mod log_json_cache;
 mod logs;
 mod method;
+mod pace;
 mod panic_guard;
 mod params;
 mod preconfirmation;

@@ -37,6 +37,8 @@ pub struct Limits {
     pub pool_transactions: u64,
     /// Maximum timeout that a caller of `eth_sendRawTransactionSync` may request.
     pub sync_time: Duration,
+    /// Maximum size in bytes of a result. It is known before the result is rendered.
+    pub response: usize,
     /// Maximum size in bytes of the result of one trace request.
     pub trace_bytes: usize,
 }
@@ -45,6 +47,11 @@ impl Limits {
     /// Returns the execution limits of a call that starts now.
     pub(crate) fn call(&self) -> CallLimits {
         CallLimits { gas: self.call_gas, deadline: Deadline::after(self.call_time) }
+    }
+
+    /// Returns the maximum size of a trace in bytes.
+    pub(crate) fn trace(&self) -> usize {
+        self.trace_bytes.min(self.response)
     }
 
     /// Returns the limits of an attempt. None exceeds that of `self`.
@@ -73,6 +80,7 @@ impl Default for Limits {
             slots: 1024,
             pool_transactions: 20_000,
             sync_time: Duration::from_secs(30),
+            response: 64 << 20,
             trace_bytes: 64 << 20,
         }
     }

@@ -7,6 +7,8 @@ use foreseal_cache::{Cache, CacheMetrics};
 
 /// Expected size of an entry in bytes.
 const ENTRY_SIZE: u64 = 1 << 10;
+/// An entry uses at most this fraction of the capacity.
+const MAX_SHARE: u64 = 8;
 
 /// Key of a stored log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +50,9 @@ impl LogJsonCache {
     pub fn insert(&self, key: LogKey, cached: CachedLog) {
         let CachedLog { log, json } = &cached;
         let bytes = size_of::<CachedLog>() + 32 * log.topics().len() + log.data.data.len() + json.len();
-        self.0.insert(key, Arc::new(cached), bytes as u64);
+        // A giant log would evict thousands of others.
+        if bytes as u64 <= self.0.capacity() / MAX_SHARE {
+            self.0.insert(key, Arc::new(cached), bytes as u64);
+        }
     }
 }

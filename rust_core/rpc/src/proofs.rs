@@ -6,6 +6,7 @@ use foreseal_state::{AccountProof, SlotProof};
 
 use crate::{
     Argument, Context, Error, Kind, Limit, Method,
+    answer_size::{SizeBounds, data_size},
     json::{Object, write_data},
     params::{Params, StorageKey},
 };
@@ -20,6 +21,10 @@ pub const METHODS: &[Method] = &[Method::worker_pool(
     get_proof,
 )];
 
+/// Upper bounds of the sizes of an account and of a slot as JSON without nodes, in bytes.
+const ACCOUNT: usize = 512;
+const SLOT: usize = 192;
+
 /// Returns an account and slots of it, with the trie nodes that prove their presence or absence.
 fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, keys): (Address, Vec<StorageKey>) = (params.required()?, params.required()?);
@@ -33,9 +38,19 @@ fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, 
         proof.account = Some(Account { code_hash: B256::ZERO, ..Account::default() });
         proof.storage_root = B256::ZERO;
     }
+    context.check_size(proof_size(&proof), false)?;
     let mut out = Vec::new();
     write_proof(&mut out, &proof, &keys);
     Ok(out)
+}
+
+/// Returns the bounds of the size of a proof.
+fn proof_size(proof: &AccountProof) -> SizeBounds {
+    let nodes = |nodes: &[Bytes]| {
+        nodes.iter().map(|node| SizeBounds::exact(data_size(node.len())).plus(1)).sum::<SizeBounds>()
+    };
+    let slots = proof.slots.iter().map(|slot| nodes(&slot.nodes).plus(SLOT)).sum();
+    [nodes(&proof.nodes).plus(ACCOUNT), slots].into_iter().sum()
 }
 
 fn write_proof(out: &mut Vec<u8>, proof: &AccountProof, keys: &[StorageKey]) {

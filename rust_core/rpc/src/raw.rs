@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use alloy_rlp::Encodable;
-use foreseal_chain::ExecutedBlock;
+use foreseal_chain::{BlockCounts, ExecutedBlock};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
-    blocks::{answer, by_hash, transaction_at},
+    answer_size::{SizeBounds, data_size, min_raw_receipts_size},
+    blocks::{answer, by_hash, check_counts, transaction_at},
     json::{write_data, write_list},
+    pace::paced,
     params::Params,
     transactions::{FoundTransaction, find},
 };
@@ -38,24 +40,28 @@ pub const METHODS: &[Method] = &[
 const NO_BYTES: &[u8] = b"\"0x\"";
 
 fn raw_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let found = block(context, params)?;
-    let mut rlp = Vec::with_capacity(found.block.size());
+    let found = block(context, params, false, |counts| data_size(counts.transactions_length))?;
+    let size = found.block.size();
+    context.check_size(SizeBounds::exact(data_size(size)), false)?;
+    let mut rlp = Vec::with_capacity(size);
     found.block.encode(&mut rlp);
     Ok(data(&rlp))
 }
 
 fn raw_header(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let found = block(context, params)?;
-    let mut rlp = Vec::with_capacity(found.block.header.length());
-    found.block.header.encode(&mut rlp);
+    let id = params.block_or_latest()?;
+    let found = context.view()?.header_and_state(id)?;
+    let mut rlp = Vec::with_capacity(found.header().length());
+    found.header().encode(&mut rlp);
     Ok(data(&rlp))
 }
 
 /// Returns each receipt in its EIP-2718 encoding, as in the receipts trie.
 fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let found = block(context, params)?;
+    let found = block(context, params, true, min_raw_receipts_size)?;
+    context.check_size(SizeBounds::raw_receipts(&found.block), true)?;
     let (mut out, mut bytes) = (Vec::new(), Vec::new());
-    write_list(&mut out, &found.block.receipts, |out, receipt| {
+    write_list(&mut out, paced(&found.block.receipts), |out, receipt| {
         bytes.clear();
         receipt.encode_2718(&mut bytes);
         write_data(out, &bytes);
@@ -68,34 +74,51 @@ fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
 /// An included transaction is encoded as in its block, a pooled one as it was submitted, with its blobs. The
 /// lookup order is that of `eth_getTransactionByHash`.
 fn raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    Ok(match find(context, &params.required()?)? {
-        Some(FoundTransaction::Included { transaction, .. }) => data(transaction.encoded()),
-        Some(FoundTransaction::Pooled(pooled)) => data(&pooled.encoded()),
-        None => NO_BYTES.to_vec(),
-    })
+    match find(context, &params.required()?)? {
+        Some(FoundTransaction::Included { transaction, .. }) => sized(context, transaction.encoded()),
+        Some(FoundTransaction::Pooled(pooled)) => sized(context, &pooled.encoded()),
+        None => Ok(NO_BYTES.to_vec()),
+    }
 }
 
 fn raw_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (by_hash(params)?, params.required()?);
-    answer(context, id, |_, found| raw_at(found, index))
+    answer(context, id, |_, found| raw_at(context, found, index))
 }
 
 fn raw_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (params.block_or_latest()?, params.required()?);
-    answer(context, id, |_, found| raw_at(found, index))
+    answer(context, id, |_, found| raw_at(context, found, index))
 }
 
-fn raw_at(found: &ExecutedBlock, index: u64) -> Vec<u8> {
-    transaction_at(found, index).map_or_else(|| NO_BYTES.to_vec(), |transaction| data(transaction.encoded()))
+fn raw_at(context: &Context<'_>, found: &ExecutedBlock, index: u64) -> Result<Vec<u8>, Error> {
+    match transaction_at(found, index) {
+        Some(transaction) => sized(context, transaction.encoded()),
+        None => Ok(NO_BYTES.to_vec()),
+    }
 }
 
-/// Reads the block of the next argument. The execution API has no `null` for a block that does not exist.
-fn block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<ExecutedBlock>, Error> {
-    Ok(context.view()?.resolve(params.block_or_latest()?)?)
+/// Reads the block of the next argument, unless its result has at least a size beyond the caller's limit. The
+/// execution API has no `null` for a block that does not exist.
+fn block(
+    context: &Context<'_>,
+    params: &mut Params<'_>,
+    has_logs: bool,
+    min_size: impl FnOnce(&BlockCounts) -> usize,
+) -> Result<Arc<ExecutedBlock>, Error> {
+    let id = params.block_or_latest()?;
+    check_counts(context, id, has_logs, min_size)?;
+    Ok(context.view()?.resolve(id)?)
+}
+
+/// Returns bytes in hex if their size is within the limits.
+fn sized(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    context.check_size(SizeBounds::exact(data_size(bytes.len())), false)?;
+    Ok(data(bytes))
 }
 
 fn data(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2 * bytes.len() + 4);
+    let mut out = Vec::with_capacity(data_size(bytes.len()));
     write_data(&mut out, bytes);
     out
 }

@@ -3,17 +3,32 @@
 use alloy_primitives::B256;
 use foreseal_chain::View;
 use foreseal_primitives::Block;
-use foreseal_state::StateError;
 
-use crate::json::{BlockOfReceipt, write_receipt};
+use crate::{
+    Error,
+    answer_size::SizeBounds,
+    errors::ResponseSize,
+    json::{BlockOfReceipt, write_receipt},
+};
 
 /// Returns the receipt of a transaction that is in a block of `view`.
-pub fn receipt_of(view: &View, hash: &B256) -> Result<Option<Vec<u8>>, StateError> {
+///
+/// # Errors
+///
+/// Returns an error if the receipt has more than `max` bytes as JSON; a much larger one is not rendered.
+pub fn receipt_within(view: &View, hash: &B256, max: usize) -> Result<Option<Vec<u8>>, Error> {
     let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
-    Ok(receipt(view, &found.block, index))
+    let check = |size| if size > max { Err(ResponseSize { max, has_logs: true }) } else { Ok(()) };
+    if let Some(receipt) = found.block.receipts.get(index) {
+        check(SizeBounds::receipt(receipt).min)?;
+    }
+    let json = receipt(view, &found.block, index);
+    check(json.as_ref().map_or(0, Vec::len))?;
+    Ok(json)
 }
 
-fn receipt(view: &View, block: &Block, index: usize) -> Option<Vec<u8>> {
+/// Returns the receipt of the transaction at `index` of a block.
+pub fn receipt(view: &View, block: &Block, index: usize) -> Option<Vec<u8>> {
     let (transaction, receipt) = (block.transactions.get(index)?, block.receipts.get(index)?);
     let mut out = Vec::new();
     let context = BlockOfReceipt::new(view.spec(), block);

@@ -7,7 +7,7 @@ use foreseal_node::Node;
 use foreseal_pool::{Admission, PoolError, QueuedReason, Status};
 use foreseal_replication::SubmitError;
 
-use crate::{Error, errors::SyncError, receipt::receipt_of};
+use crate::{Error, errors::SyncError, receipt::receipt_within};
 
 /// Outcome of a submission whose caller waits for the receipt.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct ReceiptRequest {
     pub hash: B256,
     pub nonce: u64,
     pub timeout: Duration,
+    /// Maximum size of the receipt as JSON, in bytes.
+    pub max_size: usize,
 }
 
 impl ReceiptRequest {
@@ -32,7 +34,7 @@ impl ReceiptRequest {
         node: &Node,
         admission: Result<Admission, SubmitError>,
     ) -> Result<ReceiptOutcome, Error> {
-        let Self { hash, nonce, timeout } = self;
+        let Self { hash, nonce, timeout, max_size } = self;
         let waiting = match admission {
             Ok(Admission::Added(_)) => None,
             Ok(Admission::WouldQueue(waiting)) => Some(waiting),
@@ -44,13 +46,14 @@ impl ReceiptRequest {
                 // Another caller may have submitted it, and it may have been executed after the previous read
                 // of the view.
                 let view = node.view().ok_or(Error::Starting)?;
-                return receipt_of(&view, &hash)?.map(ReceiptOutcome::Ready).ok_or(error.into());
+                let receipt = receipt_within(&view, &hash, max_size)?;
+                return receipt.map(ReceiptOutcome::Ready).ok_or(error.into());
             }
         };
         match waiting {
             None => {
                 let deadline = node.now().monotonic.saturating_add(timeout);
-                Ok(ReceiptOutcome::Waiting(ReceiptWait { hash, timeout, deadline }))
+                Ok(ReceiptOutcome::Waiting(ReceiptWait { hash, timeout, deadline, max_size }))
             }
             Some(QueuedReason::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
             Some(waiting) => Err(SyncError::NotExecutable { hash, reason: waiting.to_string() }.into()),
@@ -65,6 +68,8 @@ pub struct ReceiptWait {
     timeout: Duration,
     /// Deadline on the node's monotonic clock.
     deadline: Duration,
+    /// Maximum size of the receipt as JSON, in bytes.
+    max_size: usize,
 }
 
 impl ReceiptWait {
@@ -83,7 +88,7 @@ impl ReceiptWait {
         let removed =
             if node.pool().contains(&hash) { None } else { removal_reason(&node.pool().status(&hash)) };
         let view = node.view().ok_or(Error::Starting)?;
-        if let Some(receipt) = receipt_of(&view, &hash)? {
+        if let Some(receipt) = receipt_within(&view, &hash, self.max_size)? {
             return Ok(Some(receipt));
         }
         if let Some(reason) = removed {

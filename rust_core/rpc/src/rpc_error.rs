@@ -15,7 +15,7 @@ use foreseal_state::StateError;
 
 use crate::{
     DevelopmentError,
-    errors::{Error, Limit, LogLimit, LogLimitKind, SyncError},
+    errors::{Error, Limit, LogLimit, LogLimitKind, ResponseSize, SyncError},
     json::{Object, write_cursor, write_data, write_quantity},
     revert,
 };
@@ -74,6 +74,8 @@ impl From<Error> for RpcError {
             Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::LogLimit(limit) => limit.into(),
             Error::Limit(Limit { name, max }) => Self::limit("the request has", name, max),
+            Error::ResponseSize(size) => size.into(),
+            Error::LargeAnswers { max } => Self::large_answers(max),
             Error::NeedsConnection(name) => {
                 let message =
                     format!("the method {name} needs a WebSocket: connect to the same URL with ws://");
@@ -113,7 +115,9 @@ impl From<Error> for RpcError {
             | Error::Resolve(ResolveError::Read(error))
             | Error::Feed(FeedError::Read(error)) => error.into(),
             Error::Stopped(stopped) => stopped.into(),
-            Error::TooSlowInline | Error::Panicked => Self::new(INTERNAL, "internal error"),
+            Error::TooSlowInline | Error::TooLargeInline | Error::Panicked => {
+                Self::new(INTERNAL, "internal error")
+            }
         }
     }
 }
@@ -343,13 +347,31 @@ impl From<StateError> for RpcError {
     }
 }
 
+/// Suffix of an error for logs that are too large for one result.
+const PAGES: &str = "; foreseal_getLogs returns its logs in pages";
+
+impl From<ResponseSize> for RpcError {
+    fn from(ResponseSize { max, has_logs }: ResponseSize) -> Self {
+        let mut error = Self::response_too_large(max);
+        if has_logs {
+            error.message.push_str(PAGES);
+        }
+        error
+    }
+}
+
 impl From<LogLimit> for RpcError {
     fn from(limit: LogLimit) -> Self {
         let (name, max, unit) = match limit.kind {
             LogLimitKind::Logs { max } => ("logs", max, "logs"),
             LogLimitKind::Milliseconds { max } => ("milliseconds", max, "ms"),
+            LogLimitKind::Bytes { max } => ("response", max, "bytes"),
         };
-        let message = format!("query exceeds the limit of {max} {unit}; data has a range within the limit");
+        let mut message =
+            format!("query exceeds the limit of {max} {unit}; data has a range within the limit");
+        if matches!(limit.kind, LogLimitKind::Bytes { .. }) {
+            message.push_str(PAGES);
+        }
         let mut data = Vec::new();
         limit_object(&mut data, name, max)
             .quantity("fromBlock", limit.from)
@@ -409,6 +431,16 @@ impl RpcError {
     /// Returns the error for a full queue of `max` waiting calls.
     pub fn queue_full(max: usize) -> Self {
         Self::over_limit("queue", max, "too many calls are waiting".to_owned())
+    }
+
+    /// Returns the error for a large result while others of `max` bytes are in progress.
+    fn large_answers(max: usize) -> Self {
+        let mut data = Vec::new();
+        limit_object(&mut data, "large_responses", max as u64).json("retryAfterMs", "1000").close();
+        Self {
+            data: Some(data),
+            ..Self::new(LIMIT, "too many large responses are in progress: try again later")
+        }
     }
 
     /// Returns the error for `what` exceeding the limit `name` of `max`, an integer in the unit of the name.

@@ -7,7 +7,7 @@ use alloy_primitives::Bytes;
 use crate::{
     Argument, Context, Error, Kind, Method, Reply,
     params::{Milliseconds, Params},
-    receipt::receipt_of,
+    receipt::receipt,
     receipt_wait::ReceiptRequest,
     wait::{AfterSubmission, submit},
 };
@@ -29,11 +29,16 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
     let node = context.node;
     let submission = node.decode(&raw)?;
     let (hash, nonce) = (submission.hash(), submission.nonce());
-    if let Some(receipt) = receipt_of(&*context.newest_view()?, &hash)? {
-        return Ok(Reply::Ready(receipt.into()));
+    let view = context.newest_view()?;
+    if let Some((found, index)) = view.transaction(&hash)? {
+        context.check_receipt_size(&found.block, index)?;
+        if let Some(receipt) = receipt(&view, &found.block, index) {
+            return Ok(Reply::Ready(receipt.into()));
+        }
     }
     let timeout = receipt_timeout(time, context.limits.sync_time);
-    submit(node, submission, true, AfterSubmission::Receipt(ReceiptRequest { hash, nonce, timeout }))
+    let request = ReceiptRequest { hash, nonce, timeout, max_size: context.limits.response };
+    submit(node, submission, true, AfterSubmission::Receipt(request))
 }
 
 /// Returns the requested timeout if it is valid and does not exceed the limit.

@@ -5,12 +5,14 @@ use foreseal_evm::{
     CallStatus, Deadline, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult,
     simulate,
 };
-use foreseal_primitives::FoundLog;
+use foreseal_primitives::{FoundLog, log_json_size};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
+    answer_size::{SizeBounds, min_log_size},
     errors::SimulationLimit,
     json::{Object, write_block, write_list, write_log},
+    pace::paced,
     params::{Params, Reason, Simulation},
     revert,
 };
@@ -26,6 +28,8 @@ const MAX_BLOCKS: u64 = 256;
 /// Maximum number of calls in one block, and in all blocks together, as in geth.
 const MAX_BLOCK_CALLS: usize = 5_000;
 const MAX_CALLS: usize = 10_000;
+/// Size of a call's result without logs and output, in bytes.
+const CALL_SIZE: usize = 512;
 
 fn simulate_v1(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let simulation: Simulation = params.required()?;
@@ -50,6 +54,9 @@ fn simulate_v1(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
         deadline: Deadline::after(context.limits.call_time),
     };
     let blocks = simulate(&base, simulation.blocks, &options)?;
+    // The logs are on no chain: nothing returns them in pages.
+    let sizes = blocks.iter().map(|block| simulated_size(block, simulation.full_transactions));
+    context.check_size(sizes.sum(), false)?;
     let mut out = Vec::new();
     write_list(&mut out, &blocks, |out, block| write_simulated(out, block, simulation.full_transactions));
     Ok(out)
@@ -78,13 +85,27 @@ fn check(context: &Context<'_>, params: &Params<'_>, simulation: &Simulation) ->
     Ok(())
 }
 
+/// Returns the bounds of the size of a simulated block.
+fn simulated_size(simulated: &SimulatedBlock, full: bool) -> SizeBounds {
+    let calls = simulated.calls.iter().map(|call| {
+        let (logs, output) = (call.logs.iter().map(|(_, log)| log), call.output.len());
+        // A revert has its output as data and as text, in which a byte may need six.
+        let each = if call.status == CallStatus::Revert { 8 } else { 2 };
+        SizeBounds {
+            min: logs.clone().map(min_log_size).sum::<usize>() + 2 * output,
+            max: CALL_SIZE + logs.map(log_json_size).sum::<usize>() + each * output,
+        }
+    });
+    [SizeBounds::block(&simulated.block, full), calls.sum()].into_iter().sum()
+}
+
 /// Writes a block in the usual format, plus the results of its calls.
 fn write_simulated(out: &mut Vec<u8>, simulated: &SimulatedBlock, full: bool) {
     write_block(out, &simulated.block, full);
     let closed = out.pop();
     debug_assert_eq!(closed, Some(b'}'), "a block is an object");
     out.extend_from_slice(b",\"calls\":");
-    write_list(out, (0..).zip(&simulated.calls), |out, (index, call)| {
+    write_list(out, (0..).zip(paced(&simulated.calls)), |out, (index, call)| {
         write_call(out, simulated, index, call);
     });
     out.push(b'}');
@@ -96,7 +117,7 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
         usize::try_from(index).ok().and_then(|index| block.transactions.get(index)).map(|one| one.hash());
     let mut object = Object::open(out);
     let returned = if call.status == CallStatus::Success { call.output.as_ref() } else { &[] };
-    object.data("returnData", returned).list("logs", &call.logs, |out, (position, log)| {
+    object.data("returnData", returned).list("logs", paced(&call.logs), |out, (position, log)| {
         let found = FoundLog {
             log,
             block_number: block.header.number,

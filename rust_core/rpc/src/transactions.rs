@@ -11,16 +11,16 @@ use crate::{
     Argument, Context, Error, Kind, Method,
     json::{Inclusion, NULL, write_transaction},
     params::Params,
-    receipt::receipt_of,
+    receipt::receipt,
 };
 
 pub const METHODS: &[Method] = &[
-    Method::inline(
+    Method::fast_path(
         "eth_getTransactionByHash",
         &[Argument::required("hash", Kind::Hash)],
         get_transaction_by_hash,
     ),
-    Method::inline(
+    Method::fast_path(
         "eth_getTransactionReceipt",
         &[Argument::required("hash", Kind::Hash)],
         get_transaction_receipt,
@@ -31,10 +31,14 @@ fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Re
     let mut out = Vec::new();
     match find(context, &params.required()?)? {
         Some(FoundTransaction::Included { block, index, transaction }) => {
+            context.check_transaction_size(&transaction)?;
             let inclusion = Inclusion::new(&block.block, index as u64);
             write_transaction(&mut out, &transaction, Some(inclusion));
         }
-        Some(FoundTransaction::Pooled(pooled)) => write_transaction(&mut out, pooled.transaction(), None),
+        Some(FoundTransaction::Pooled(pooled)) => {
+            context.check_transaction_size(pooled.transaction())?;
+            write_transaction(&mut out, pooled.transaction(), None);
+        }
         None => out.extend_from_slice(NULL),
     }
     Ok(out)
@@ -55,6 +59,7 @@ pub enum FoundTransaction {
 /// pool to the chain in between.
 pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<FoundTransaction>, Error> {
     let included = |view: &View| -> Result<Option<FoundTransaction>, Error> {
+        context.check_inline_read(view, hash)?;
         let Some((block, index)) = view.transaction(hash)? else { return Ok(None) };
         let transaction = block.block.transactions.get(index).cloned();
         Ok(transaction.map(|transaction| FoundTransaction::Included { block, index, transaction }))
@@ -73,5 +78,9 @@ pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<FoundTransactio
 
 fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash = params.required()?;
-    Ok(receipt_of(context.view()?, &hash)?.unwrap_or_else(|| NULL.to_vec()))
+    let view = context.view()?;
+    context.check_inline_read(view, &hash)?;
+    let Some((found, index)) = view.transaction(&hash)? else { return Ok(NULL.to_vec()) };
+    context.check_receipt_size(&found.block, index)?;
+    Ok(receipt(view, &found.block, index).unwrap_or_else(|| NULL.to_vec()))
 }

@@ -11,7 +11,9 @@ use foreseal_pool::{PooledTransaction, SenderContent};
 
 use crate::{
     Argument, Context, Error, Kind, Limit, Method,
+    answer_size::SizeBounds,
     json::{Object, write_transaction},
+    pace::paced,
     params::Params,
 };
 
@@ -35,15 +37,16 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
 }
 
 fn content(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    by_sender(context, write_whole)
+    by_sender(context, write_whole, content_size)
 }
 
 fn inspect(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    by_sender(context, write_line)
+    by_sender(context, write_line, |_| SizeBounds::default().plus(LINE))
 }
 
 fn content_from(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let content = context.node.pool().sender_content(&params.required()?);
+    context.check_size(LISTS.iter().flat_map(|(_, list)| list(&content)).map(content_size).sum(), false)?;
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
     for (name, list) in LISTS {
@@ -55,18 +58,29 @@ fn content_from(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
 
 /// Writer of one pooled transaction.
 type Write = fn(&mut Vec<u8>, &PooledTransaction);
+/// Bounds of the size of one pooled transaction, as it is written, with its sender and nonce.
+type Size = fn(&Arc<PooledTransaction>) -> SizeBounds;
 /// Accessor of one of the two lists of a sender.
 type List = fn(&SenderContent) -> &[Arc<PooledTransaction>];
+
+/// Size of a summary, a sender and a nonce.
+const LINE: usize = 320;
+
+fn content_size(transaction: &Arc<PooledTransaction>) -> SizeBounds {
+    SizeBounds::transaction(transaction.transaction()).plus(LINE)
+}
 
 const LISTS: [(&str, List); 2] =
     [("pending", |content| &content.pooled), ("queued", |content| &content.queued)];
 
 /// Writes the whole pool by sender (EIP-55) and nonce (decimal).
-fn by_sender(context: &Context<'_>, write: Write) -> Result<Vec<u8>, Error> {
+fn by_sender(context: &Context<'_>, write: Write, size: Size) -> Result<Vec<u8>, Error> {
     let counts = context.node.pool().counts();
     let limit = Limit { name: "pool_transactions", max: context.limits.pool_transactions };
     limit.check(counts.pooled + counts.queued)?;
     let content = context.node.pool().content();
+    let all = content.values().flat_map(|content| LISTS.into_iter().flat_map(|(_, list)| list(content)));
+    context.check_size(all.map(size).sum(), false)?;
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
     for (name, list) in LISTS {
@@ -82,7 +96,7 @@ fn by_sender(context: &Context<'_>, write: Write) -> Result<Vec<u8>, Error> {
 
 fn write_by_nonce(out: &mut Vec<u8>, transactions: &[Arc<PooledTransaction>], write: Write) {
     let mut object = Object::open(out);
-    for transaction in transactions {
+    for transaction in paced(transactions) {
         write(object.name(&transaction.nonce().to_string()), transaction);
     }
     object.close();

@@ -15,7 +15,9 @@ pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};
 pub use metrics::{BOUNDS, LaneStatus, QueueTime};
-pub use running_job::{LongOperation, arrival, begin_operation, checkpoint, record_late};
+pub use running_job::{
+    LongOperation, arrival, begin_operation, checkpoint, record_late, running_public_caller,
+};
 pub use scheduler::{Scheduler, SubmitError};
 pub use stopped::Stopped;
 pub use thread::lower_priority;

@@ -244,6 +244,14 @@ pub fn record_late(limit: Duration) {
     });
 }
 
+/// Returns the id of the public caller of the current thread's job; `None` if it runs none, or one of another caller.
+pub fn running_public_caller() -> Option<u64> {
+    RUNNING.with_borrow(|running| {
+        let caller = running.as_ref().map(|running| &running.caller);
+        caller.filter(|caller| caller.priority == Priority::Public).map(|caller| caller.id)
+    })
+}
+
 /// Returns the arrival time of the current thread's job, or the current time if it runs none.
 pub fn arrival() -> Instant {
     RUNNING

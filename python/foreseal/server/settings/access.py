@@ -51,7 +51,7 @@ class PublicLimits:
     body: int = 2 * _MIB
     batch: int = 100
     values: int = 16_384
-    response: int = 16 * _MIB
+    response: int = 20 * _MIB
     calls: int = 512
     caller_calls: int | None = 16
     connections: int = 256

@@ -27,7 +27,12 @@ LIMITS = (
     _limit("batch", Integer(), "Maximum requests in a batch.", "-32005."),
     _limit("depth", Integer(1, 250), "Maximum nesting depth of JSON.", "-32005."),
     _limit("values", Integer(1000), "Maximum JSON values in a body.", "Estimated from brackets and commas; -32005."),
-    _limit("response", Integer(unit="bytes"), "Largest response.", "For a whole batch; -32005."),
+    _limit(
+        "response",
+        Integer(unit="bytes"),
+        "Largest response.",
+        "For a whole batch; known before it is rendered; -32005.",
+    ),
     _limit("calls", Integer(), "Maximum concurrent long calls.", "HTTP 429."),
     _limit(
         "caller_calls",
@@ -122,9 +127,7 @@ LIMITS = (
         "At the limit, the address with the most bytes loses its largest connection. Native transport.",
     ),
     _core_limit("logs", Integer(), "Maximum logs in one eth_getLogs.", "Queries of a single block are exempt; -32005."),
-    _core_limit(
-        "log_time", Duration(), "Maximum duration of one eth_getLogs.", "Queries of a single block are exempt; -32005."
-    ),
+    _core_limit("log_time", Duration(), "Maximum duration of one eth_getLogs.", "-32005."),
     _core_limit(
         "filters",
         Integer(),

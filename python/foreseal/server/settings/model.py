@@ -274,7 +274,7 @@ class Settings:
     def tier_core_limits(self, tier: str) -> bytes:
         """Return the core's limits of a tier's callers, JSON."""
         limits = lower_limits(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
-        return orjson.dumps(asdict(limits))
+        return orjson.dumps({**asdict(limits), "response": self.tier_limits(tier).response})
 
     def for_core(self, role: Mapping[str, str | int] | None = None) -> bytes:
         """Return the core's settings as JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.
@@ -316,7 +316,7 @@ class Settings:
                 "max_free_memory": self.max_free_memory,
                 "store": asdict(self.store),
                 "memory": self.process_memory,
-                "limits": asdict(self.core_limits),
+                "limits": {**asdict(self.core_limits), "response": self.limits.response},
                 "log": {"levels": self.log.level, "form": self.log.format, "process": self.log.process, "server": True},
                 **self._cluster_for_core(),
                 **self.engine.for_core(),

@@ -10,7 +10,7 @@ use std::{
 };
 
 use alloy_primitives::{B256, Log};
-use foreseal_chain::{ExecutedBlock, HeaderAndState, History, Position, Step, matching_logs};
+use foreseal_chain::{BlockCounts, ExecutedBlock, HeaderAndState, History, Position, Step, matching_logs};
 use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
 use foreseal_state::{StateError, StateStore};
 use foreseal_store::StoredLogRange;
@@ -65,6 +65,10 @@ impl History for MemoryHistory {
             HeaderAndState::stored(found.block.header.clone(), found.block.hash, found.state.clone())
         };
         self.read(|blocks| blocks.get(&number).map(with_state))
+    }
+
+    fn counts(&self, number: u64) -> Result<Option<BlockCounts>, StateError> {
+        self.read(|blocks| blocks.get(&number).map(|found| BlockCounts::new(found)))
     }
 
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError> {

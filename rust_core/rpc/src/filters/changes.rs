@@ -9,7 +9,7 @@ use super::filter_state::SeenBlock;
 use crate::{
     Context, Error,
     json::{write_data, write_list},
-    logs::{LogCursor, LogList, PageEnd, append_next_page, reader_position},
+    logs::{LogCursor, LogList, PageEnd, append_next_page, page_limits, reader_position},
     params::{BlockSelection, Filter},
 };
 
@@ -29,7 +29,7 @@ pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<LogCurso
 /// Returns the logs since the last call; logs that left the chain come first.
 pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut LogCursor) -> Result<Vec<u8>, Error> {
     let view = context.newest_view()?;
-    let mut answer = LogList::within(context.limits.logs.max(1), context.limits.log_time);
+    let mut answer = LogList::within(page_limits(context.limits, context.limits.logs));
     // The logs of a single block, selected by hash, never change.
     if let BlockSelection::Range { to, .. } = filter.blocks {
         let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());

@@ -5,6 +5,8 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::B256;
 use foreseal_primitives::Block;
 
+use crate::pace::paced;
+
 use super::{Inclusion, Object, write_data, write_transaction};
 
 /// Writes a block, with its transactions in full or as hashes.
@@ -25,7 +27,7 @@ pub fn write_header(out: &mut Vec<u8>, block: &Block) {
 pub fn write_block_fields(object: &mut Object<'_>, block: &Block, full: bool) {
     write_header_fields(object, &block.header, &block.hash);
     object.quantity("size", u64::try_from(block.size()).expect("a size in memory fits 64 bits"));
-    let numbered = (0..).zip(&block.transactions);
+    let numbered = (0..).zip(paced(&block.transactions));
     object.list("transactions", numbered, |out, (index, transaction)| {
         if full {
             write_transaction(out, transaction, Some(Inclusion::new(block, index)));

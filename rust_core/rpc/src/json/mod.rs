@@ -8,6 +8,8 @@ mod hex;
 mod log;
 mod receipt;
 #[cfg(test)]
+mod size_tests;
+#[cfg(test)]
 mod tests;
 mod trace;
 mod transaction;

@@ -8,6 +8,7 @@ use foreseal_evm::optimism::L1Fees;
 use foreseal_primitives::{Block, ChainSpec, DEPOSIT_RECEIPT_VERSION, FoundLog, Receipt, Transaction};
 
 use super::{Object, write_log};
+use crate::pace::paced;
 
 /// Fields of a block that its receipts and logs show.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +145,7 @@ fn write_logs(
 ) {
     let hash = transaction.hash();
     let numbered = (receipt.first_log_index..).zip(&receipt.logs).take(range.end).skip(range.start);
-    let found = numbered.map(|(log_index, log)| FoundLog {
+    let found = paced(numbered).map(|(log_index, log)| FoundLog {
         block_number: block.header.number,
         block_hash: *block.hash,
         timestamp: block.header.timestamp,

@@ -1,45 +1,57 @@
-//! JSON list of logs, limited in number and time.
+//! JSON list of logs, limited in number, bytes and time.
 
 use std::{
     ops::ControlFlow,
     time::{Duration, Instant},
 };
 
-use foreseal_primitives::{FoundLog, mutant};
+use foreseal_primitives::{FoundLog, LogPosition, mutant};
 use foreseal_scheduler::{Stopped, arrival, checkpoint};
 
-use crate::json::write_log;
+use crate::{
+    answer_size::{MIN_LOG, min_log_size},
+    json::write_log,
+};
 
 /// Reason for which a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchStop {
-    /// Another log matches, but the list is full.
+    /// Another log matches, but the list has as many as it may.
     Full,
+    /// Another log matches, but the list has as many bytes as it may.
+    Large,
     /// The time limit has passed.
     Late,
     /// The scheduler ended the job.
     Stopped(Stopped),
 }
 
-/// JSON list of logs, limited in number and time.
+/// Limits of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct ListLimits {
+    pub logs: u64,
+    pub bytes: usize,
+    pub time: Duration,
+    /// Maximum number of logs of a block in memory that is searched.
+    pub scan: u64,
+    /// `true` if the list is one page of many. A page has at least one log; any other list is useless unless it is
+    /// complete, so that the size of its logs is computed before they are rendered.
+    pub is_page: bool,
+}
+
+/// JSON list of logs, limited in number, bytes and time.
 pub struct LogList {
     json: Vec<u8>,
     count: u64,
-    max_logs: u64,
+    limits: ListLimits,
     began: Instant,
-    max_time: Duration,
     stop: Option<SearchStop>,
 }
 
 impl LogList {
-    /// Creates an empty list of at most `max_logs` logs that are found within `max_time`.
-    pub fn within(max_logs: u64, max_time: Duration) -> Self {
-        Self { json: vec![b'['], count: 0, max_logs, began: arrival(), max_time, stop: None }
-    }
-
-    /// Creates an empty list without limits, for one block.
-    pub fn unlimited() -> Self {
-        Self::within(u64::MAX, Duration::MAX)
+    /// Creates an empty list within these limits. Its time begins with the arrival of the call.
+    pub fn within(limits: ListLimits) -> Self {
+        Self { json: vec![b'['], count: 0, limits, began: arrival(), stop: None }
     }
 
     /// Returns the number of logs in the list.
@@ -47,10 +59,44 @@ impl LogList {
         self.count
     }
 
-    /// Returns the number of logs that still fit.
+    /// Returns the limits.
+    pub fn limits(&self) -> &ListLimits {
+        &self.limits
+    }
+
+    /// Returns the number of logs that still fit, as far as it is known before they are read.
     pub fn room(&self) -> usize {
-        let room = if mutant!("skip-log-limit") { u64::MAX } else { self.max_logs - self.count };
-        usize::try_from(room).unwrap_or(usize::MAX)
+        let room = if mutant!("skip-log-limit") { u64::MAX } else { self.limits.logs - self.count };
+        usize::try_from(room).unwrap_or(usize::MAX).min(self.bytes_left() / MIN_LOG + 1)
+    }
+
+    /// Returns `true` if `room` more logs exceed the bytes of the list, but not their number.
+    pub fn is_full_by_bytes(&self, room: usize) -> bool {
+        MIN_LOG.saturating_mul(room) > self.bytes_left()
+    }
+
+    /// Returns the size of the largest log that still fits, next to its comma and the closing bracket.
+    fn bytes_left(&self) -> usize {
+        let punctuation = 1 + usize::from(self.count > 0);
+        self.limits.bytes.saturating_sub(self.json.len() + punctuation)
+    }
+
+    /// Ends the search before the first of `found` that cannot be in the list with those before it. Nothing is rendered.
+    pub fn stop_if_large<'f>(&mut self, found: impl Iterator<Item = FoundLog<'f>>) -> Option<LogPosition> {
+        let mut left = self.bytes_left();
+        for found in found {
+            let Some(rest) = left.checked_sub(min_log_size(found.log)) else {
+                self.stop = Some(SearchStop::Large);
+                return Some(found.position());
+            };
+            left = rest;
+        }
+        None
+    }
+
+    /// Ends the search for this reason.
+    pub fn end(&mut self, stop: SearchStop) {
+        self.stop = Some(stop);
     }
 
     /// Returns the reason for which the search ended early.
@@ -60,25 +106,43 @@ impl LogList {
 
     /// Appends a log and returns its JSON, or breaks if the list is full.
     pub fn push(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<(), &[u8]> {
-        if self.room() == 0 {
-            self.stop = Some(SearchStop::Full);
-            return ControlFlow::Break(());
-        }
+        self.check_room(min_log_size(found.log))?;
+        let end = self.json.len();
         self.begin_entry();
         let start = self.json.len();
         write_log(&mut self.json, found, removed);
+        if self.json.len() >= self.limits.bytes && !(self.limits.is_page && self.count == 1) {
+            self.json.truncate(end);
+            self.count -= 1;
+            self.stop = Some(SearchStop::Large);
+            return ControlFlow::Break(());
+        }
         ControlFlow::Continue(&self.json[start..])
     }
 
-    /// Appends a log that is already rendered. The caller checks that there is [`Self::room`] for it.
-    pub fn push_json(&mut self, json: &[u8]) {
+    /// Appends a log that is already rendered, or breaks if the list is full.
+    pub fn push_json(&mut self, json: &[u8]) -> ControlFlow<()> {
+        self.check_room(json.len())?;
         self.begin_entry();
         self.json.extend_from_slice(json);
+        ControlFlow::Continue(())
+    }
+
+    fn check_room(&mut self, size: usize) -> ControlFlow<()> {
+        let is_first_of_page = self.limits.is_page && self.count == 0;
+        self.stop = if self.limits.logs <= self.count && !mutant!("skip-log-limit") {
+            Some(SearchStop::Full)
+        } else if size > self.bytes_left() && !is_first_of_page {
+            Some(SearchStop::Large)
+        } else {
+            return ControlFlow::Continue(());
+        };
+        ControlFlow::Break(())
     }
 
     /// Breaks if the time limit has passed or the scheduler ends the job.
     pub fn check_time(&mut self) -> ControlFlow<()> {
-        let stop = if self.began.elapsed() > self.max_time {
+        let stop = if self.began.elapsed() > self.limits.time {
             SearchStop::Late
         } else {
             match checkpoint() {

@@ -9,19 +9,22 @@ mod search;
 use std::ops::ControlFlow;
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockId, View};
+use foreseal_chain::{BlockCounts, BlockId, View};
 use foreseal_primitives::{LogFilter, LogPosition};
-use foreseal_scheduler::{Lane, record_late};
+use foreseal_scheduler::{Lane, Stopped, record_late};
 
 use crate::{
     Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,
+    answer_size::SizeBounds,
+    context::MAX_ATTEMPT_BYTES,
+    errors::ResponseSize,
     json::Object,
     params::{BlockSelection, Filter, LogQuery, Params, Reason, Tag},
     rpc_error::milliseconds,
 };
 
 use cursor::ReaderPosition;
-use log_list::SearchStop;
+use log_list::{ListLimits, SearchStop};
 use range::{Range, number};
 use search::{append_block_logs, append_logs};
 
@@ -76,50 +79,112 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
     let (view, filter) = (context.view()?, LogFilter::new(addresses, topics));
     match blocks {
         BlockSelection::Hash(hash) => {
-            let found = context.block(view, BlockId::Hash { hash, require_canonical: false })?;
-            let mut list = for_one_block(context);
+            let id = BlockId::Hash { hash, require_canonical: false };
+            // Unless it names an earlier step, the index of the store finds its logs.
+            if !context.is_attempt()
+                && let Some(BlockCounts { number, .. }) = view.counts(id)?
+            {
+                return finish(context, search(context, view, &filter, Range { from: number, to: number })?);
+            }
+            let found = context.block(view, id)?;
+            let mut list = LogList::within(one_block(context));
             match append_block_logs(&found.block, &filter, 0, &mut list) {
-                ControlFlow::Continue(()) => Ok(list.into_json()),
-                // Only the list of an attempt can be full.
-                ControlFlow::Break(_) => Err(Error::TooSlowInline),
+                ControlFlow::Continue(()) => finish(context, list),
+                ControlFlow::Break(_) => Err(one_block_error(context, list.stop())),
             }
         }
         BlockSelection::Range { from, to } => match Range::resolve(view, from, to)? {
-            Some(range) => Ok(search(context, view, &filter, range)?.into_json()),
-            None => Ok(LogList::unlimited().into_json()),
+            Some(range) => finish(context, search(context, view, &filter, range)?),
+            None => Ok(LogList::within(one_block(context)).into_json()),
         },
     }
 }
 
-/// Creates a list for one block: without limits, except in an attempt.
-fn for_one_block(context: &Context<'_>) -> LogList {
-    let Limits { logs, log_time, .. } = *context.limits;
-    if context.is_attempt() { LogList::within(logs, log_time) } else { LogList::unlimited() }
+/// Returns the JSON of a complete list. A large one is part of the budget until it is sent.
+fn finish(context: &Context<'_>, list: LogList) -> Result<Vec<u8>, Error> {
+    let json = list.into_json();
+    context.check_size(SizeBounds::exact(json.len()), true)?;
+    Ok(json)
+}
+
+/// Maximum number of logs of a block that an attempt searches.
+const MAX_ATTEMPT_SCAN: u64 = 4096;
+
+/// Returns the limits of a list for a range.
+fn range_limits(context: &Context<'_>) -> ListLimits {
+    let Limits { logs, log_time, response, .. } = *context.limits;
+    if context.is_attempt() {
+        let bytes = response.min(MAX_ATTEMPT_BYTES);
+        return ListLimits { logs, bytes, time: log_time, scan: MAX_ATTEMPT_SCAN, is_page: false };
+    }
+    ListLimits { logs, bytes: response, time: log_time, scan: u64::MAX, is_page: false }
+}
+
+/// Returns the limits of a list for one block: any number of logs, except in an attempt.
+fn one_block(context: &Context<'_>) -> ListLimits {
+    let limits = range_limits(context);
+    if context.is_attempt() { limits } else { ListLimits { logs: u64::MAX, ..limits } }
+}
+
+/// Returns the error of a search of one block: no smaller range exists.
+fn one_block_error(context: &Context<'_>, stop: Option<SearchStop>) -> Error {
+    match stop {
+        Some(SearchStop::Large) if context.is_attempt() => Error::TooLargeInline,
+        _ if context.is_attempt() => Error::TooSlowInline,
+        Some(SearchStop::Stopped(stopped)) => stopped.into(),
+        Some(SearchStop::Late) => {
+            record_late(context.limits.log_time);
+            Stopped::TimeLimit(context.limits.log_time).into()
+        }
+        Some(SearchStop::Large | SearchStop::Full) | None => {
+            ResponseSize { max: context.limits.response, has_logs: true }.into()
+        }
+    }
 }
 
 /// Returns all matching logs of the range.
 ///
 /// # Errors
 ///
-/// Returns the exceeded limit and the range that can be queried. A single block is never rejected.
+/// Returns the exceeded limit and the range that can be queried. A single block may have any number of logs.
 fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<LogList, Error> {
     let (Range { from, to }, limits) = (range, context.limits);
-    let mut list =
-        if from == to { for_one_block(context) } else { LogList::within(limits.logs, limits.log_time) };
+    let mut list = LogList::within(if from == to { one_block(context) } else { range_limits(context) });
     let cache = Some(&context.caches.logs);
     let ended = append_logs(view, filter, (LogPosition::block(from), to), &mut list, cache)?;
+    // The search did not finish the block where it ended.
+    let last = ended.block.saturating_sub(1).max(from);
     let kind = match list.stop() {
         None => return Ok(list),
-        Some(SearchStop::Full) => LogLimitKind::Logs { max: limits.logs },
         Some(SearchStop::Stopped(stopped)) => return Err(stopped.into()),
+        stop if context.is_attempt() || from == to => return Err(one_block_error(context, stop)),
+        Some(SearchStop::Large) if ended.block == from => {
+            return Err(one_block_error(context, Some(SearchStop::Large)));
+        }
+        Some(SearchStop::Full) => LogLimitKind::Logs { max: limits.logs },
+        Some(SearchStop::Large) => LogLimitKind::Bytes { max: limits.response as u64 },
         Some(SearchStop::Late) => {
             record_late(limits.log_time);
             LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) }
         }
     };
-    // The search did not finish the block where it ended. The first block alone can always be queried.
-    let to = ended.block.saturating_sub(1).max(from);
-    Err(LogLimit { kind, from, to }.into())
+    Err(LogLimit { kind, from, to: last }.into())
+}
+
+/// Maximum size of the logs of a page in bytes, unless its only log is larger.
+const PAGE_BYTES: usize = 2 << 20;
+/// Size of the object around the logs of a page, with its cursor, in bytes.
+const PAGE_ENVELOPE: usize = 512;
+
+/// Returns the limits of a page of at most `logs` logs.
+pub fn page_limits(limits: &Limits, logs: u64) -> ListLimits {
+    ListLimits {
+        logs: logs.clamp(1, limits.logs.max(1)),
+        bytes: limits.response.saturating_sub(PAGE_ENVELOPE).min(PAGE_BYTES),
+        time: limits.log_time,
+        scan: u64::MAX,
+        is_page: true,
+    }
 }
 
 fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -133,7 +198,7 @@ fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     if cursor.as_ref().is_some_and(|cursor| !cursor.is_of(&filter)) {
         return Err(wrong(Reason::OtherFilter));
     }
-    let mut list = LogList::within(limit.unwrap_or(PAGE).clamp(1, limits.logs.max(1)), limits.log_time);
+    let mut list = LogList::within(page_limits(limits, limit.unwrap_or(PAGE)));
     let next = match blocks {
         BlockSelection::Range { from, to } => {
             let mut cursor = match cursor {
@@ -166,12 +231,24 @@ fn page_of_block(
     cursor: Option<LogCursor>,
     list: &mut LogList,
 ) -> Result<Option<LogCursor>, Error> {
-    let found = view.resolve(BlockId::Hash { hash, require_canonical: false })?;
-    let number = found.number();
+    let id = BlockId::Hash { hash, require_canonical: false };
+    // A step before the last one of its block has fewer logs than the block.
+    let (number, at_step) = if let Some(counts) = view.counts(id)? {
+        (counts.number, None)
+    } else {
+        let found = view.resolve(id)?;
+        (found.number(), Some(found))
+    };
     let mut cursor = cursor.unwrap_or_else(|| LogCursor::new(filter, number, view.finalized()));
     let done = cursor.seen().filter(|seen| seen.hash == hash).map_or(0, |seen| seen.logs);
-    let ended = append_block_logs(&found.block, filter, done, list);
-    Ok(ended.break_value().map(|at| {
+    let ended = if let Some(found) = &at_step {
+        append_block_logs(&found.block, filter, done, list).break_value()
+    } else {
+        let start = LogPosition { block: number, index: done };
+        let ended = append_logs(view, filter, (start, number), list, None)?;
+        list.stop().map(|_| ended)
+    };
+    Ok(ended.filter(|at| at.block == number).map(|at| {
         cursor.set_seen(Some(ReaderPosition { number, hash, logs: at.index }));
         cursor
     }))

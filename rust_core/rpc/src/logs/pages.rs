@@ -100,10 +100,10 @@ pub fn reader_position(
             }
             (block, index) = (block - 1, u64::MAX);
         }
-        if let Some(found) = view.at(block)? {
-            let logs = index.min(found.block.log_count(found.block.receipts.len()));
+        if let Some(counts) = view.counts_at(block)? {
+            let logs = index.min(counts.logs);
             if logs > 0 || block != view.pending().number() {
-                return Ok(Some(ReaderPosition { number: block, hash: found.block.hash, logs }));
+                return Ok(Some(ReaderPosition { number: block, hash: counts.hash, logs }));
             }
         }
         index = 0;

@@ -1,5 +1,6 @@
 //! Methods over a node with a clock that the test controls.
 
+mod answer_sizes;
 mod archive;
 mod arguments;
 mod automine;
@@ -157,7 +158,7 @@ impl Bench {
             match self.api.attempt(Some(&view), row, params.as_bytes()) {
                 InlineAttempt::Answered(tried) => assert_eq!(answer, Ok(tried), "{method} {params}"),
                 InlineAttempt::Failed(error) => assert_eq!(answer, Err(error), "{method} {params}"),
-                InlineAttempt::TooSlowInline | InlineAttempt::Malformed => {}
+                InlineAttempt::TooSlowInline | InlineAttempt::TooLargeInline | InlineAttempt::Malformed => {}
             }
         }
         let answer = answer?;

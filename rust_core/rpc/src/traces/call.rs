@@ -21,7 +21,7 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
     let tracer = &config.trace.tracer;
     let deadline = deadline(context, config.trace.timeout);
     let limits = CallLimits { gas: context.limits.call_gas, deadline };
-    let mut writer = TraceWriter::new(context.limits.trace_bytes);
+    let mut writer = TraceWriter::new(context.limits.trace());
     writer.open(tracer);
     let run = |environment: &Environment<'_>, request: &CallRequest| {
         let max_size = writer.left();

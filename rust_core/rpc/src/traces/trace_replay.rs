@@ -32,7 +32,7 @@ impl<'a> TraceReplay<'a> {
         block: &'a ExecutedBlock,
         deadline: Deadline,
     ) -> Result<Self, Error> {
-        let writer = TraceWriter::new(context.limits.trace_bytes);
+        let writer = TraceWriter::new(context.limits.trace());
         let mut replay =
             TransactionReplay::new(view.spec(), parent.state(), view, &block.block.header, writer)?;
         replay.set_deadline(deadline);

@@ -156,6 +156,7 @@ def test_every_variable_is_read() -> None:
             "slots": 9,
             "pool_transactions": 11,
             "sync_time": 12000,
+            "response": 2000,
         },
         "log": {"levels": "warn,foreseal_node=debug", "form": "json", "process": "one", "server": True},
     }

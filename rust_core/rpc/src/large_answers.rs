@@ -1,0 +1,130 @@
+//! Budget of large results of public callers that exist at once.
+
+use std::{collections::hash_map::Entry, sync::Arc};
+
+use alloy_primitives::map::HashMap;
+use bytes::Bytes;
+use foreseal_scheduler::running_public_caller;
+use parking_lot::Mutex;
+
+use crate::Error;
+
+/// Size in bytes above which a result counts.
+const LARGE: usize = 1 << 20;
+/// Maximum size in bytes of the large results of all public callers that exist at once.
+const MAX_TOTAL: usize = 256 << 20;
+/// Maximum size in bytes of those of one caller, who may always have one.
+const MAX_CALLER: usize = 64 << 20;
+
+/// Budget of large results of public callers, from the start of their rendering until they are copied for sending.
+#[derive(Debug, Default)]
+pub struct LargeAnswers(Arc<Mutex<Held>>);
+
+#[derive(Debug, Default)]
+struct Held {
+    total: usize,
+    /// Bytes by caller; callers without any have no entry.
+    callers: HashMap<u64, usize>,
+}
+
+/// Part of the budget that a result holds; dropping it returns the part.
+#[derive(Debug)]
+pub struct Reservation {
+    held: Arc<Mutex<Held>>,
+    caller: u64,
+    bytes: usize,
+}
+
+impl LargeAnswers {
+    /// Reserves room for a result of at most `bytes`; returns `None` for one that is not large, and if the caller of the
+    /// current job is not public.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::LargeAnswers`] while the caller, or all callers together, have too many.
+    pub fn reserve(&self, bytes: usize) -> Result<Option<Reservation>, Error> {
+        running_public_caller().map_or(Ok(None), |caller| self.reserve_for(caller, bytes))
+    }
+
+    fn reserve_for(&self, caller: u64, bytes: usize) -> Result<Option<Reservation>, Error> {
+        if bytes <= LARGE {
+            return Ok(None);
+        }
+        let mut held = self.0.lock();
+        let own = held.callers.get(&caller).copied().unwrap_or_default();
+        let fits = |used: usize, max| used == 0 || used.saturating_add(bytes) <= max;
+        if !fits(own, MAX_CALLER) {
+            return Err(Error::LargeAnswers { max: MAX_CALLER });
+        }
+        if !fits(held.total, MAX_TOTAL) {
+            return Err(Error::LargeAnswers { max: MAX_TOTAL });
+        }
+        held.total = held.total.saturating_add(bytes);
+        held.callers.insert(caller, own.saturating_add(bytes));
+        Ok(Some(Reservation { held: self.0.clone(), caller, bytes }))
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut held = self.held.lock();
+        held.total = held.total.saturating_sub(self.bytes);
+        if let Entry::Occupied(mut own) = held.callers.entry(self.caller) {
+            *own.get_mut() = own.get().saturating_sub(self.bytes);
+            if *own.get() == 0 {
+                own.remove();
+            }
+        }
+    }
+}
+
+/// Result with the part of the budget that it holds.
+struct ReservedAnswer {
+    json: Bytes,
+    _reservation: Reservation,
+}
+
+impl AsRef<[u8]> for ReservedAnswer {
+    fn as_ref(&self) -> &[u8] {
+        &self.json
+    }
+}
+
+impl Reservation {
+    /// Returns the result, whose last clone returns this part of the budget.
+    pub fn attach(self, json: Bytes) -> Bytes {
+        Bytes::from_owner(ReservedAnswer { json, _reservation: self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_has_a_share_that_returns_with_its_results() {
+        let answers = LargeAnswers::default();
+        assert!(answers.reserve_for(1, LARGE).unwrap().is_none(), "small results do not count");
+        let first = answers.reserve_for(1, MAX_CALLER + 1).unwrap().expect("one is always admitted");
+        assert!(answers.reserve_for(1, LARGE + 1).is_err());
+        let other = answers.reserve_for(2, MAX_CALLER).unwrap();
+        let json = first.attach(Bytes::from_static(b"[]"));
+        let clone = json.clone();
+        drop(json);
+        assert!(answers.reserve_for(1, LARGE + 1).is_err(), "a clone still exists");
+        drop(clone);
+        assert!(answers.reserve_for(1, LARGE + 1).is_ok());
+        drop(other);
+        let held = answers.0.lock();
+        assert_eq!((held.total, held.callers.len()), (0, 0));
+    }
+
+    #[test]
+    fn all_callers_share_one_budget() {
+        let answers = LargeAnswers::default();
+        let held: Vec<_> = (0..4).map(|caller| answers.reserve_for(caller, MAX_CALLER).unwrap()).collect();
+        assert!(answers.reserve_for(9, LARGE + 1).is_err());
+        drop(held);
+        assert!(answers.reserve_for(9, LARGE + 1).is_ok());
+    }
+}
