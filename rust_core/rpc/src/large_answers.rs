@@ -36,8 +36,8 @@ pub struct Reservation {
 }
 
 impl LargeAnswers {
-    /// Reserves room for a result of at most `bytes`; returns `None` for one that is not large, and if the caller of the
-    /// current job is not public.
+    /// Reserves room for a result of at most `bytes`. Returns `None` for one that is not large, and if the caller of
+    /// the current job is not public.
     ///
     /// # Errors
     ///

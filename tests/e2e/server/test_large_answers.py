@@ -1,69 +1,99 @@
-"""A receipt of thousands of logs on a public node: served, refused before it is rendered, and read in pages."""
+"""A receipt of thousands of logs on a public node: served, rejected before it is rendered, and read in pages."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from eth_account import Account
 
 from live import Rpc, RpcFailure, live_node, wait_for
+from live.accounts import dev_account
+from live.sending import Sender
+from raw_websocket import RawWebSocket
 
-Account.enable_unaudited_hdwallet_features()  # type: ignore[no-untyped-call]
-SENDER = Account.from_mnemonic("test test test test test test test test test test test junk")  # type: ignore[no-untyped-call]
 # Emits empty logs until 65,535 gas is left.
 EMITTER = "0x5b5f5fa061ffff5a115f5700"
 GAS = 1 << 24
 LOGS = 40_000
+MIB = 1 << 20
+PUBLIC = "--public", "--public-rate", "0", "--public-cpu", "0"
 
 
 def emit(rpc: Rpc) -> str:
     """Send the transaction with the largest receipt that its gas buys, and return its hash."""
-    signed = SENDER.sign_transaction(
-        {
-            "type": 2,
-            "chainId": 31337,
-            "nonce": 0,
-            "gas": GAS,
-            "maxFeePerGas": 10**11,
-            "maxPriorityFeePerGas": 10**9,
-            "value": 0,
-            "data": EMITTER,
-        }
-    )
-    transaction: str = rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+    transaction = Sender(rpc, dev_account(0)).send(to="", gas=GAS, data=EMITTER)
     wait_for(lambda: rpc("foreseal_transactionStatus", transaction)["status"] == "sealed", 20, "seal")
     return transaction
 
 
-def page_through(rpc: Rpc, transaction: str) -> list[int]:
-    """Return the indexes of all logs of a transaction's block, read in pages."""
-    block = rpc("foreseal_transactionStatus", transaction)["blockNumber"]
-    query: dict[str, Any] = {"filter": {"fromBlock": block, "toBlock": block}, "limit": hex(5_000)}
+def page_through(rpc: Rpc, filter_object: dict[str, Any]) -> list[int]:
+    """Return the indexes of all logs that match a filter, read in pages of bounded size."""
+    query: dict[str, Any] = {"filter": filter_object, "limit": hex(10_000)}
     indexes: list[int] = []
     while True:
         page = rpc("foreseal_getLogs", query)
         indexes += [int(log["logIndex"], 16) for log in page["logs"]]
+        # Each log has at least 348 bytes.
+        assert len(page["logs"]) <= 2 * MIB // 348
         if page["cursor"] is None:
             return indexes
         query["cursor"] = page["cursor"]
 
 
-@pytest.mark.parametrize("transport", ["native", "asgi"])
 def test_largest_receipt_is_served_by_default(transport: str) -> None:
-    with live_node("--public", "--public-rate", "0", "--public-cpu", "0", "--transport", transport) as node:
+    with live_node(*PUBLIC, "--transport", transport) as node:
         transaction = emit(node.rpc)
         receipt = node.rpc("eth_getTransactionReceipt", transaction)
-        assert len(receipt["logs"]) > LOGS
-        assert page_through(node.rpc, transaction) == list(range(len(receipt["logs"])))
-
-
-def test_receipt_above_limit_is_refused_and_paged() -> None:
-    with live_node("--public", "--public-rate", "0", "--public-cpu", "0", "--public-max-response", "4000000") as node:
-        transaction = emit(node.rpc)
-        with pytest.raises(RpcFailure) as refused:
-            node.rpc("eth_getTransactionReceipt", transaction)
-        assert refused.value.code == -32005
-        assert refused.value.data == {"limit": "response", "max": 4_000_000}
-        assert "foreseal_getLogs" in refused.value.message
-        indexes = page_through(node.rpc, transaction)
+        indexes = [int(log["logIndex"], 16) for log in receipt["logs"]]
         assert len(indexes) > LOGS
         assert indexes == list(range(len(indexes)))
+        block = receipt["blockNumber"]
+        for filter_object in ({"fromBlock": block, "toBlock": block}, {"blockHash": receipt["blockHash"]}):
+            assert page_through(node.rpc, filter_object) == indexes
+        port = urlsplit(node.rpc.url).port
+        assert port
+        with RawWebSocket(port, "/") as socket:
+            assert socket.request("eth_getTransactionReceipt", transaction) == receipt
+            assert socket.request("eth_getLogs", {"fromBlock": block, "toBlock": block}) == receipt["logs"]
+
+
+def test_receipt_above_limit_is_rejected_and_paged(transport: str) -> None:
+    limit = 4_000_000
+    with live_node(*PUBLIC, "--transport", transport, "--public-max-response", str(limit)) as node:
+        transaction = emit(node.rpc)
+        block = node.rpc("foreseal_transactionStatus", transaction)["blockNumber"]
+        for method, params in (
+            ("eth_getTransactionReceipt", [transaction]),
+            ("eth_getLogs", [{"fromBlock": block, "toBlock": block}]),
+        ):
+            with pytest.raises(RpcFailure) as rejected:
+                node.rpc(method, *params)
+            assert rejected.value.code == -32005
+            assert rejected.value.data == {"limit": "response", "max": limit}
+            assert "foreseal_getLogs" in rejected.value.message
+        indexes = page_through(node.rpc, {"fromBlock": block, "toBlock": block})
+        assert len(indexes) > LOGS
+        assert indexes == list(range(len(indexes)))
+
+
+def test_concurrent_large_receipts_have_a_budget() -> None:
+    with live_node(*PUBLIC, "--public-max-caller-calls", "64") as node:
+        transaction = emit(node.rpc)
+        url = node.rpc.url
+
+        def read(_: int) -> int:
+            """Return the number of logs of the receipt, or 0 if too many are in progress."""
+            with closing(Rpc(url)) as rpc:
+                answer = rpc.envelope("eth_getTransactionReceipt", transaction)
+            if "error" not in answer:
+                return len(answer["result"]["logs"])
+            assert answer["error"]["code"] == -32005
+            assert answer["error"]["data"] == {"limit": "large_responses", "max": 64 * MIB, "retryAfterMs": 1000}
+            return 0
+
+        with ThreadPoolExecutor(6) as threads:
+            counts = set(threads.map(read, range(32)))
+        assert len(counts - {0}) == 1, counts
+        assert max(counts) > LOGS
+        assert read(0) == max(counts), "the budget is free again"

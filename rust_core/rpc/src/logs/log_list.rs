@@ -81,7 +81,8 @@ impl LogList {
         self.limits.bytes.saturating_sub(self.json.len() + punctuation)
     }
 
-    /// Ends the search before the first of `found` that cannot be in the list with those before it. Nothing is rendered.
+    /// Ends the search before the first of `found` that cannot be in the list with those before it. Nothing is
+    /// rendered.
     pub fn stop_if_large<'f>(&mut self, found: impl Iterator<Item = FoundLog<'f>>) -> Option<LogPosition> {
         let mut left = self.bytes_left();
         for found in found {
