@@ -4,7 +4,7 @@ use alloy_consensus::{Header, Transaction as _};
 use foreseal_primitives::{ChainSpec, DEPOSIT_TYPE, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP};
 use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
 
-use crate::{Fees, PoolConfig, PoolError};
+use crate::{Fees, PoolConfig, PoolError, Sidecar};
 
 /// Parameters of one chain, fork and block that admission depends on. Computed once per block.
 #[derive(Clone, Debug)]
@@ -55,10 +55,11 @@ impl Rules {
         }
     }
 
-    /// Returns the sidecar version that the fork requires: 1, with cell proofs, since Osaka (EIP-7594); 0
+    /// Checks that a sidecar has the version that the fork requires: 1, with cell proofs, since Osaka (EIP-7594); 0
     /// before.
-    pub(crate) fn sidecar_version(&self) -> u8 {
-        u8::from(self.active(SpecId::OSAKA))
+    pub(crate) fn check_sidecar_version(&self, sidecar: &Sidecar) -> Result<(), PoolError> {
+        let want = u8::from(self.active(SpecId::OSAKA));
+        if u8::from(sidecar.is_eip7594()) == want { Ok(()) } else { Err(PoolError::SidecarVersion { want }) }
     }
 
     /// Checks the fields of the transaction.
