@@ -24,13 +24,14 @@ pub enum Sent {
 
 impl Node {
     /// Submits a signed transaction to the pool. Decoding, signature recovery and blob proof checks run on
-    /// the caller's thread while the pool is not locked. On a follower this blocks until the sequencer answers;
+    /// the caller's thread while the pool is not locked. The minimum tip and the maximum gas of the pool do not apply: a
+    /// development node submits for its own accounts. On a follower this blocks until the sequencer answers;
     /// callers that must not block use [`Self::send`].
     ///
     /// The view is read under the pool's lock. A view is published before its transactions leave the pool, so
     /// a transaction is always visible in at least one of the two.
     pub fn submit(&self, raw: &[u8]) -> Result<B256, SubmitError> {
-        let submission = self.decode(raw)?;
+        let submission = self.check(|rules| decode_unverified(raw, &rules.without_policy()))?;
         let hash = submission.hash();
         if !submission.verification_time().is_zero() {
             self.precheck(&submission)?;
@@ -82,10 +83,7 @@ impl Node {
         Ok(admission)
     }
 
-    fn check<T>(
-        &self,
-        check: impl FnOnce(&Rules) -> Result<T, PoolError>,
-    ) -> Result<T, SubmitError> {
+    fn check<T>(&self, check: impl FnOnce(&Rules) -> Result<T, PoolError>) -> Result<T, SubmitError> {
         self.check_production()?;
         let view = self.view().ok_or(SubmitError::Starting)?;
         Ok(check(&self.pool().rules(self.spec(), &view.pending().block.header))?)

@@ -22,7 +22,6 @@ const CELL_PROOFS_TIME: Duration = Duration::from_millis(15);
 /// Estimated time in which the one proof of a blob is verified that a sidecar of version 0 has.
 const BLOB_PROOF_TIME: Duration = Duration::from_millis(2);
 
-
 /// The pooled form: blob transactions include their sidecar, in either version.
 type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
 
@@ -151,6 +150,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Unveri
         let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
         return Ok(UnverifiedTransaction(CheckedTransaction::new(Arc::new(transaction), sidecar, size)));
     }
+    rules.check_policy(&envelope)?;
     // Recovery also rejects a high `s` (EIP-2).
     let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
     let transaction = Arc::new(Transaction::with_sender(envelope, sender));

@@ -11,6 +11,7 @@ use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_chain::{BlockWindow, CacheSizes, Clock, FastClock, FinalityDepth, SystemClock};
 use foreseal_node::{Development, RevertReasonField, Role, ScrubSettings, Settings, StoreSettings};
+use foreseal_pool::PoolConfig;
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, dev_genesis, parse_genesis};
 use foreseal_replication::Production;
 use foreseal_rpc::{JsonCacheSizes, Key, Limits};
@@ -66,6 +67,8 @@ pub struct PySettings {
     store: PyStore,
     #[serde(default)]
     caches: PyCaches,
+    #[serde(default)]
+    pool: PyPool,
     #[serde(default)]
     limits: PyLimits,
     /// Worker threads, for calls too long for the event loop.
@@ -175,6 +178,22 @@ struct PyStore {
     scrub_rate: Option<u64>,
     /// Milliseconds.
     scrub_pause: Option<u64>,
+}
+
+/// Settings of the pool; see `foreseal_pool::PoolConfig`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PyPool {
+    /// Wei per gas.
+    #[serde(default)]
+    min_tip: u64,
+    max_gas: Option<u64>,
+}
+
+impl PyPool {
+    fn config(&self) -> PoolConfig {
+        PoolConfig { min_tip: self.min_tip.into(), max_gas: self.max_gas, ..PoolConfig::default() }
+    }
 }
 
 /// Capacities of the caches in bytes; see `foreseal_chain::CacheSizes` and `foreseal_rpc::JsonCacheSizes`.
@@ -320,6 +339,7 @@ impl PySettings {
                 ..Development::default()
             }),
             finality: self.finality(),
+            pool: self.pool.config(),
             role: self.role()?,
             cluster: self.cluster.settings(&self.name, self.follow.is_none())?,
             ..Settings::new(self.datadir.clone())

@@ -42,9 +42,10 @@ def caller(name: str, rate: int = 0, burst: int = 1) -> Caller:
 
 def test_other_submissions_do_not_wait_for_verification(make_node: MakeNode) -> None:
     node = make_node(threads=1)
-    for ticket in range(12):
-        submit(node, ticket, [junk_list(DEV_ACCOUNTS[0], ticket)], caller(f"list {ticket}"))
-    submit(node, 100, [signed(DEV_ACCOUNTS[1], 0)], caller("honest"))
+    lists, transfer = [junk_list(DEV_ACCOUNTS[0], nonce) for nonce in range(12)], signed(DEV_ACCOUNTS[1], 0)
+    for ticket, raw in enumerate(lists):
+        submit(node, ticket, [raw], caller(f"list {ticket}"))
+    submit(node, 100, [transfer], caller("honest"))
     ended: list[int] = []
     while len(ended) < 13:
         ended += outcomes(node, 1)
@@ -69,5 +70,6 @@ def test_verification_is_charged_before_it_begins(make_node: MakeNode) -> None:
     [refused] = outcomes(node, 1).values()
     assert isinstance(refused, RpcError)
     assert refused.code == -32005
-    assert refused.data["limit"] == "cpu"
+    assert refused.data is not None
+    assert orjson.loads(refused.data)["limit"] == "cpu"
     assert orjson.loads(node.metrics())["lanes"]["verification"]["cpu"] < 0.02, "nothing was recovered"

@@ -13,6 +13,7 @@ from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, Pu
 from foreseal.server.settings.cluster_options import ClusterOptions
 from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.engine_options import EngineOptions
+from foreseal.server.settings.pool_options import PoolOptions
 from foreseal.server.settings.setting import REASON_IN_DATA, Setting, SettingsError
 from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import ASGI, NATIVE
@@ -188,6 +189,7 @@ class Settings:
     """Loopback host and port (0: any free one), or Unix socket, of the admin listener; None opens none."""
     hosts: frozenset[str] = frozenset()
     """Accepted host names in addition to loopback ones; empty accepts any unless `browsers` is set, `*` accepts any."""
+    pool: PoolOptions = field(default_factory=PoolOptions)
     store: StoreSettings = field(default_factory=StoreSettings)
     caches: CacheSizes = field(default_factory=CacheSizes)
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
@@ -315,6 +317,7 @@ class Settings:
                 "revert_reason": self.revert_reason,
                 "queue": self.limits.calls,
                 "max_free_memory": self.max_free_memory,
+                "pool": self.pool.for_core(public=self.public),
                 "store": asdict(self.store),
                 "caches": asdict(self.caches),
                 "limits": asdict(self.core_limits),
@@ -335,6 +338,7 @@ class Settings:
 
 SETTING_GROUPS: dict[str, type] = {
     "dev": DevChain,
+    "pool": PoolOptions,
     "store": StoreSettings,
     "caches": CacheSizes,
     "cluster": ClusterOptions,
