@@ -1,6 +1,6 @@
 //! Submissions that come from a follower, or pass through a process which follows another one.
 
-use foreseal_pool::{CheckedTransaction, PoolError, decode_submission};
+use foreseal_pool::{CheckedTransaction, PoolError, decode_unverified};
 use foreseal_primitives::{
     ChainSpec,
     wire::{decode, to_vec},
@@ -25,7 +25,7 @@ pub(crate) fn pass_on(
 }
 
 impl SharedState {
-    /// Checks a submission of another machine like that of a client: the sender that it states is not trusted.
+    /// Checks a submission of another machine like that of a client: the signers that it states are not trusted.
     pub(crate) fn check_foreign(
         &self,
         submission: &[u8],
@@ -33,6 +33,10 @@ impl SharedState {
     ) -> Result<CheckedTransaction, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
         let rules = self.pool.rules(spec, &view.pending().block.header);
-        Ok(decode_submission(&decode_forwarded(submission)?.encoded(), &rules)?)
+        let submission = decode_unverified(&decode_forwarded(submission)?.encoded(), &rules)?;
+        if !submission.verification_time().is_zero() {
+            self.precheck(&submission)?;
+        }
+        Ok(submission.verify()?)
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, KECCAK256_EMPTY};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY};
 use foreseal_chain::View;
 use foreseal_pool::{
-    Admission, CheckedTransaction, PendingHead, PoolError, Rules, decode_submission, impersonated_submission,
+    Admission, CheckedTransaction, PendingHead, PoolError, Rules, UnverifiedTransaction, decode_unverified,
+    impersonated_submission,
 };
 use foreseal_primitives::Transaction;
 use foreseal_replication::{SubmissionHandle, SubmitError};
@@ -23,23 +24,34 @@ pub enum Sent {
 
 impl Node {
     /// Submits a signed transaction to the pool. Decoding, signature recovery and blob proof checks run on
-    /// the caller's thread before the pool is locked. On a follower this blocks until the sequencer answers;
+    /// the caller's thread while the pool is not locked. The minimum tip and the maximum gas of the pool do not apply: a
+    /// development node submits for its own accounts. On a follower this blocks until the sequencer answers;
     /// callers that must not block use [`Self::send`].
     ///
     /// The view is read under the pool's lock. A view is published before its transactions leave the pool, so
     /// a transaction is always visible in at least one of the two.
     pub fn submit(&self, raw: &[u8]) -> Result<B256, SubmitError> {
-        let submission = self.decode(raw)?;
+        let submission = self.check(|rules| decode_unverified(raw, &rules.without_policy()))?;
         let hash = submission.hash();
-        match self.send(submission, false)? {
+        if !submission.verification_time().is_zero() {
+            self.precheck(&submission)?;
+        }
+        match self.send(submission.verify()?, false)? {
             Sent::Done(_) => Ok(hash),
             Sent::SubmissionHandle(underway) => underway.wait().map(|_| hash),
         }
     }
 
-    /// Performs the first half of [`Self::submit`]: all checks that need no state.
-    pub fn decode(&self, raw: &[u8]) -> Result<CheckedTransaction, SubmitError> {
-        self.check(|rules| decode_submission(raw, rules))
+    /// Performs the first part of [`Self::submit`]: all checks that need no state, except the slow ones
+    /// ([`UnverifiedTransaction::verify`]).
+    pub fn decode(&self, raw: &[u8]) -> Result<UnverifiedTransaction, SubmitError> {
+        self.check(|rules| decode_unverified(raw, rules))
+    }
+
+    /// Checks a submission that is not verified yet against the state, and adds nothing. So one that
+    /// [`Self::send`] would reject is not verified. A follower checks against its own view and pool.
+    pub fn precheck(&self, submission: &UnverifiedTransaction) -> Result<(), SubmitError> {
+        self.shared.precheck(submission)
     }
 
     /// Adds an unsigned transaction to the pool: see [`Transaction::impersonated`].
@@ -71,10 +83,7 @@ impl Node {
         Ok(admission)
     }
 
-    fn check(
-        &self,
-        check: impl FnOnce(&Rules) -> Result<CheckedTransaction, PoolError>,
-    ) -> Result<CheckedTransaction, SubmitError> {
+    fn check<T>(&self, check: impl FnOnce(&Rules) -> Result<T, PoolError>) -> Result<T, SubmitError> {
         self.check_production()?;
         let view = self.view().ok_or(SubmitError::Starting)?;
         Ok(check(&self.pool().rules(self.spec(), &view.pending().block.header))?)
@@ -87,7 +96,7 @@ impl Node {
         failure.map_or(Ok(()), |reason| Err(SubmitError::Stopped(reason)))
     }
 
-    /// Performs the second half of [`Self::submit`]. If `runnable` is set, a transaction that cannot run in
+    /// Performs the last part of [`Self::submit`]. If `runnable` is set, a transaction that cannot run in
     /// the next step is not retained. Never waits for an answer: a follower forwards the transaction, and
     /// applies the resulting pool change before it delivers the answer.
     pub fn send(&self, submission: CheckedTransaction, runnable: bool) -> Result<Sent, SubmitError> {
@@ -99,6 +108,13 @@ impl Node {
 }
 
 impl SharedState {
+    /// Checks a submission that is not verified yet against the state.
+    pub(crate) fn precheck(&self, submission: &UnverifiedTransaction) -> Result<(), SubmitError> {
+        let view = self.view().ok_or(SubmitError::Starting)?;
+        fetch_sender(&view, submission.sender());
+        Ok(self.pool.precheck(submission, || self.view().unwrap_or(view))?)
+    }
+
     /// Adds a decoded transaction to the pool. If `runnable` is set, adds it only if it can run in the next
     /// step.
     pub(crate) fn admit(
@@ -107,7 +123,7 @@ impl SharedState {
         runnable: bool,
     ) -> Result<Admission, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
-        fetch_sender(&view, &submission);
+        fetch_sender(&view, submission.sender());
         let head = || self.view().unwrap_or(view);
         let admission = if runnable {
             self.pool.add_if_executable(submission, head)?
@@ -133,10 +149,10 @@ impl SharedState {
 }
 
 /// Reads from the disk in advance what the pool reads under its lock, because a step may wait for that lock.
-fn fetch_sender(view: &Arc<View>, submission: &CheckedTransaction) {
+fn fetch_sender(view: &Arc<View>, sender: Address) {
     let state = view.state();
     // Errors are ignored here: the pool reports them when it reads the same data.
-    if let Ok(Some(account)) = state.account(&submission.sender())
+    if let Ok(Some(account)) = state.account(&sender)
         && account.code_hash != KECCAK256_EMPTY
     {
         let _ = state.code(&account.code_hash);

@@ -96,6 +96,20 @@ impl Contents {
         }
     }
 
+    /// Checks a submission like [`Self::admit`], and adds nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the first check that fails.
+    pub(crate) fn precheck<H: PendingHead + ?Sized>(
+        &mut self,
+        submission: &CheckedTransaction,
+        head: &H,
+    ) -> Result<(), PoolError> {
+        let account = self.validate(submission, Origin::Submitted, head)?;
+        self.select_evictions(submission, &account).map(drop)
+    }
+
     /// Runs every check except the one for room, and returns the sender's account.
     fn validate<H: PendingHead + ?Sized>(
         &self,

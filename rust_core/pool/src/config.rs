@@ -1,5 +1,8 @@
 //! Settings of the pool.
 
+/// Number of senders whose transactions fill the pool.
+const SENDER_SHARE: usize = 16;
+
 /// Limits of the pool. Each one is a setting of the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
@@ -7,8 +10,12 @@ pub struct PoolConfig {
     pub max_transactions: usize,
     /// Maximum size of the pool in bytes: EIP-2718 encodings with their sidecars.
     pub max_bytes: usize,
-    /// Maximum number of transactions of one sender.
+    /// Maximum number of transactions of one sender. [`Self::max_sender_bytes`] bounds their size.
     pub max_per_sender: usize,
+    /// Minimum tip of a submission (wei per gas): `maxPriorityFeePerGas`, or the gas price without EIP-1559 fees.
+    pub min_tip: u128,
+    /// Maximum gas limit of a submission in addition to that of the fork; `None` adds none.
+    pub max_gas: Option<u64>,
     /// Maximum size of a submission without blobs (bytes).
     pub max_transaction_bytes: usize,
     /// Maximum size of a blob transaction with its sidecar (bytes).
@@ -22,12 +29,23 @@ pub struct PoolConfig {
     pub max_pending_log_bytes: usize,
 }
 
+impl PoolConfig {
+    /// Returns the maximum size of the transactions of one sender (bytes): a sixteenth of the pool, and always enough
+    /// for the largest transaction.
+    pub(crate) fn max_sender_bytes(&self) -> usize {
+        let largest = self.max_blob_transaction_bytes.max(self.max_transaction_bytes);
+        (self.max_bytes / SENDER_SHARE).max(largest)
+    }
+}
+
 impl Default for PoolConfig {
     fn default() -> Self {
         Self {
             max_transactions: 200_000,
             max_bytes: 256 << 20,
             max_per_sender: 4_096,
+            min_tip: 0,
+            max_gas: None,
             max_transaction_bytes: 128 << 10,
             max_blob_transaction_bytes: 1 << 20,
             max_dropped_history: 65_536,

@@ -53,7 +53,7 @@ pub enum PoolError {
     /// Calldata floor of EIP-7623.
     #[error("gas limit is below the calldata floor: have {have}, want {want}")]
     FloorGas { have: u64, want: u64 },
-    /// Transaction gas cap of EIP-7825.
+    /// Transaction gas cap of EIP-7825, or that of the pool.
     #[error("transaction gas limit is too high: have {have}, the cap is {cap}")]
     GasCap { have: u64, cap: u64 },
     #[error("gas limit exceeds the block's: have {have}, the block has {limit}")]
@@ -95,6 +95,13 @@ pub enum PoolError {
     /// Limit of Jovian: the data of a block takes at most its gas limit.
     #[error("data footprint exceeds the block's gas limit: have {have}, the block has {limit}")]
     Footprint { have: u64, limit: u64 },
+    /// The tip is below the pool's minimum (wei per gas).
+    #[error("transaction underpriced")]
+    Underpriced { tip: u128, min_tip: u128 },
+    #[error(
+        "pooled transactions of the sender are too large: {size} bytes with this one, the limit is {limit}"
+    )]
+    SenderBytes { size: usize, limit: usize },
 }
 
 impl PoolError {
@@ -121,9 +128,13 @@ impl PoolError {
                 ("operatorFee", fees.operator),
             ]),
             Self::ReplacementUnderpriced { offered, pooled } => underpriced(offered, pooled),
-            Self::TooLarge { size, limit } | Self::InitCodeTooLarge { size, limit } => {
-                have_limit(U256::from(*size), U256::from(*limit))
-            }
+            Self::Underpriced { tip, min_tip } => numbers([
+                ("maxPriorityFeePerGas", U256::from(*tip)),
+                ("wantMaxPriorityFeePerGas", U256::from(*min_tip)),
+            ]),
+            Self::TooLarge { size, limit }
+            | Self::InitCodeTooLarge { size, limit }
+            | Self::SenderBytes { size, limit } => have_limit(U256::from(*size), U256::from(*limit)),
             Self::ChainId { have, want }
             | Self::IntrinsicGas { have, want }
             | Self::FloorGas { have, want } => {

@@ -28,22 +28,21 @@ impl Contents {
         account: &Account,
     ) -> Result<Vec<EvictionCandidate>, PoolError> {
         let replaced = self.replaced_transaction(incoming).cloned();
-        let sender_tail = if replaced.is_none() { self.check_sender_limit(incoming)? } else { None };
-        let freed = replaced.as_ref().or(sender_tail.as_ref());
+        let sender_tails = self.check_sender_limit(incoming, replaced.as_deref())?;
+        let freed = || replaced.iter().chain(&sender_tails);
         let mut excess = Excess {
-            count: (self.by_hash.len() + 1 - usize::from(freed.is_some()))
-                .saturating_sub(self.config.max_transactions),
-            bytes: (self.bytes + incoming.size() - freed.map_or(0, |t| t.size()))
+            count: (self.by_hash.len() + 1 - freed().count()).saturating_sub(self.config.max_transactions),
+            bytes: (self.bytes + incoming.size() - freed().map(|t| t.size()).sum::<usize>())
                 .saturating_sub(self.config.max_bytes),
         };
         let mut candidates: Vec<EvictionCandidate> =
-            sender_tail.clone().map(|tail| (tail, DropReason::SenderFull)).into_iter().collect();
+            sender_tails.iter().map(|tail| (tail.clone(), DropReason::SenderFull)).collect();
         if excess.is_zero() || mutant!("skip-pool-limit") {
             return Ok(candidates);
         }
         let (executable, queued) = self.tail_snapshots();
         let mut plan = EvictionPlan { contents: self, executable, queued };
-        if let Some(tail) = &sender_tail {
+        for tail in &sender_tails {
             plan.remove_tail(tail);
         }
         let incoming_rank = self.incoming_rank(incoming, account);
@@ -90,22 +89,36 @@ impl Contents {
         self.record_dropped(transaction.hash(), reason)
     }
 
-    /// Returns the sender's last transaction if it must leave: a sender at its limit may still fill a gap.
+    /// Returns the sender's last transactions if they must leave, the last one first: a sender at its limits may still
+    /// fill a gap, and replace.
     ///
     /// # Errors
     ///
-    /// Returns `SenderFull` if the sender is at its limit and the newcomer would be its last transaction.
+    /// Returns `SenderFull` or `SenderBytes` if the sender is at a limit and has no later transaction to leave.
     fn check_sender_limit(
         &self,
         incoming: &CheckedTransaction,
-    ) -> Result<Option<Arc<PooledTransaction>>, PoolError> {
-        let limit = self.config.max_per_sender;
-        let Some(queue) = self.senders.get(&incoming.sender()) else { return Ok(None) };
-        match queue.all().last() {
-            Some(_) if queue.all().len() < limit || mutant!("skip-sender-limit") => Ok(None),
-            Some(tail) if incoming.nonce() < tail.nonce() => Ok(Some(tail.clone())),
-            _ => Err(PoolError::SenderFull { limit }),
+        replaced: Option<&PooledTransaction>,
+    ) -> Result<Vec<Arc<PooledTransaction>>, PoolError> {
+        let (max_count, max_bytes) = (self.config.max_per_sender, self.config.max_sender_bytes());
+        let mut leaving = Vec::new();
+        let Some(queue) = self.senders.get(&incoming.sender()) else { return Ok(leaving) };
+        let mut count = queue.all().len() + usize::from(replaced.is_none());
+        let mut bytes = queue.bytes() + incoming.size() - replaced.map_or(0, |old| old.size());
+        let mut later = queue.all().iter().rev().take_while(|t| incoming.nonce() < t.nonce());
+        while (count > max_count || bytes > max_bytes) && !mutant!("skip-sender-limit") {
+            let Some(tail) = later.next() else {
+                return Err(if count > max_count {
+                    PoolError::SenderFull { limit: max_count }
+                } else {
+                    PoolError::SenderBytes { size: bytes, limit: max_bytes }
+                });
+            };
+            count -= 1;
+            bytes -= tail.size();
+            leaving.push(tail.clone());
         }
+        Ok(leaving)
     }
 
     fn incoming_rank(&self, incoming: &CheckedTransaction, account: &Account) -> (bool, Rank) {

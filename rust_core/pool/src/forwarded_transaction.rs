@@ -11,22 +11,30 @@ use crate::{CheckedTransaction, origin::Origin, submission::decode_form};
 #[derive(Deserialize, Serialize)]
 struct ForwardedTransaction {
     sender: Address,
+    /// Recovered signers of the authorizations (EIP-7702).
+    authorities: Vec<Option<Address>>,
     /// EIP-2718 bytes of the pooled form.
     encoded: Bytes,
 }
 
 impl Serialize for CheckedTransaction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        ForwardedTransaction { sender: self.sender(), encoded: self.encoded() }.serialize(serializer)
+        let authorities = self.transaction().authorities().to_vec();
+        ForwardedTransaction { sender: self.sender(), authorities, encoded: self.encoded() }
+            .serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for CheckedTransaction {
-    /// Trusts the encoded sender, and does not repeat the checks of the other process.
+    /// Trusts the encoded sender and authorities, and does not repeat the checks of the other process.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let ForwardedTransaction { sender, encoded } = ForwardedTransaction::deserialize(deserializer)?;
+        let ForwardedTransaction { sender, authorities, encoded } =
+            ForwardedTransaction::deserialize(deserializer)?;
         let (envelope, sidecar) = decode_form(&encoded, Origin::Submitted)
             .map_err(|_| D::Error::custom("a forwarded transaction does not decode"))?;
-        Ok(Self::new(Arc::new(Transaction::new(envelope, sender)), sidecar, encoded.len()))
+        let transaction = Transaction::with_authorities(envelope, sender, authorities);
+        let transaction =
+            transaction.ok_or_else(|| D::Error::custom("a forwarded transaction misses authorities"))?;
+        Ok(Self::new(Arc::new(transaction), sidecar, encoded.len()))
     }
 }

@@ -40,5 +40,7 @@ pub use pool_event::{PoolEvent, PoolEventSink};
 pub use rules::Rules;
 pub use saved::{RestoreError, Restored};
 pub use status::{DropReason, Dropped, QueuedReason, Status};
-pub use submission::{decode_many, decode_submission, impersonated_submission};
+pub use submission::{
+    UnverifiedTransaction, decode_many, decode_submission, decode_unverified, impersonated_submission,
+};
 pub use transaction::{CheckedTransaction, PooledTransaction, Sidecar};

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::{
     AddedTransaction, Admission, CheckedTransaction, DropReason, Dropped, PendingHead, PendingLogPage,
-    PoolConfig, PoolError, PoolMetrics, PooledTransaction, Rules, Status,
+    PoolConfig, PoolError, PoolMetrics, PooledTransaction, Rules, Status, UnverifiedTransaction,
     admission::l1_fees,
     contents::Contents,
     locked::{ContentsAndSink, Locked},
@@ -115,6 +115,25 @@ impl Pool {
     {
         let mut contents = self.lock();
         contents.admit_if_executable(submission, &*head())
+    }
+
+    /// Checks a submission like [`Self::add`], and adds nothing. So a submission that will be rejected costs no
+    /// verification ([`UnverifiedTransaction::verify`]).
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`Self::add`].
+    pub fn precheck<H>(
+        &self,
+        submission: &UnverifiedTransaction,
+        head: impl FnOnce() -> H,
+    ) -> Result<(), PoolError>
+    where
+        H: Deref,
+        H::Target: PendingHead,
+    {
+        let mut contents = self.lock();
+        contents.precheck(submission.transaction(), &*head())
     }
 
     pub(crate) fn admit<H>(

@@ -125,20 +125,28 @@ pub(crate) struct RemovedTransaction {
 struct PoolEntry {
     sender: Address,
     arrival: u64,
+    /// Recovered signers of the authorizations (EIP-7702).
+    authorities: Vec<Option<Address>>,
     /// EIP-2718 bytes of the pooled form, with the sidecar if the pool has it.
     encoded: Bytes,
 }
 
 impl PoolEntry {
     fn new(transaction: &PooledTransaction) -> Self {
-        Self { sender: transaction.sender(), arrival: transaction.arrival(), encoded: transaction.encoded() }
+        Self {
+            sender: transaction.sender(),
+            arrival: transaction.arrival(),
+            authorities: transaction.transaction().authorities().to_vec(),
+            encoded: transaction.encoded(),
+        }
     }
 
     fn decode(&self) -> Result<Arc<PooledTransaction>, &'static str> {
         let (envelope, sidecar) = decode_form(&self.encoded, Origin::Reinjected)
             .map_err(|_| "a transaction in a pool event does not decode")?;
-        let transaction = Arc::new(Transaction::new(envelope, self.sender));
-        let submission = CheckedTransaction::new(transaction, sidecar, self.encoded.len());
+        let transaction = Transaction::with_authorities(envelope, self.sender, self.authorities.clone())
+            .ok_or("a transaction in a pool event misses authorities")?;
+        let submission = CheckedTransaction::new(Arc::new(transaction), sidecar, self.encoded.len());
         // No pool admits that nonce (EIP-2681) or reaches that arrival number, and the pool computes the
         // successor of both.
         if submission.nonce() == u64::MAX || self.arrival == u64::MAX {

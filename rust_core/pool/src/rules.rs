@@ -1,10 +1,10 @@
 //! Stateless checks of a transaction against the block that is being built.
 
 use alloy_consensus::{Header, Transaction as _};
-use foreseal_primitives::{ChainSpec, DEPOSIT_TYPE, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP};
+use foreseal_primitives::{ChainSpec, DEPOSIT_TYPE, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP, mutant};
 use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
 
-use crate::{Fees, PoolConfig, PoolError};
+use crate::{Fees, PoolConfig, PoolError, Sidecar};
 
 /// Parameters of one chain, fork and block that admission depends on. Computed once per block.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub struct Rules {
     gas: GasParams,
     max_transaction_bytes: usize,
     max_blob_transaction_bytes: usize,
+    min_tip: u128,
+    max_gas: Option<u64>,
     is_optimism: bool,
 }
 
@@ -32,8 +34,16 @@ impl Rules {
             gas: GasParams::new_spec(fork),
             max_transaction_bytes: config.max_transaction_bytes,
             max_blob_transaction_bytes: config.max_blob_transaction_bytes,
+            min_tip: config.min_tip,
+            max_gas: config.max_gas,
             is_optimism: spec.optimism().is_some(),
         }
+    }
+
+    /// Returns the rules without the pool's minimum tip and its maximum gas.
+    #[must_use]
+    pub fn without_policy(&self) -> Self {
+        Self { min_tip: 0, max_gas: None, ..self.clone() }
     }
 
     /// Returns the maximum size of a submission of an EIP-2718 type (bytes).
@@ -55,10 +65,24 @@ impl Rules {
         }
     }
 
-    /// Returns the sidecar version that the fork requires: 1, with cell proofs, since Osaka (EIP-7594); 0
+    /// Checks that a sidecar has the version that the fork requires: 1, with cell proofs, since Osaka (EIP-7594); 0
     /// before.
-    pub(crate) fn sidecar_version(&self) -> u8 {
-        u8::from(self.active(SpecId::OSAKA))
+    pub(crate) fn check_sidecar_version(&self, sidecar: &Sidecar) -> Result<(), PoolError> {
+        let want = u8::from(self.active(SpecId::OSAKA));
+        if u8::from(sidecar.is_eip7594()) == want { Ok(()) } else { Err(PoolError::SidecarVersion { want }) }
+    }
+
+    /// Checks the transaction against the pool's own rules. Blocks may contain transactions that break them.
+    pub(crate) fn check_policy(&self, envelope: &SignedEnvelope) -> Result<(), PoolError> {
+        let (tip, min_tip) = (Fees::from_envelope(envelope).tip, self.min_tip);
+        if tip < min_tip && !mutant!("skip-min-tip") {
+            return Err(PoolError::Underpriced { tip, min_tip });
+        }
+        let have = envelope.gas_limit();
+        match self.max_gas {
+            Some(cap) if have > cap => Err(PoolError::GasCap { have, cap }),
+            _ => Ok(()),
+        }
     }
 
     /// Checks the fields of the transaction.

@@ -78,7 +78,8 @@ impl Pool {
         H::Target: PendingHead,
     {
         let entries = entries(saved)?;
-        let decoded: Vec<_> = entries.par_iter().map(|raw| decode(raw, rules, Origin::Reinjected)).collect();
+        let checked = |raw: &&[u8]| decode(raw, rules, Origin::Reinjected)?.verify();
+        let decoded: Vec<_> = entries.par_iter().map(checked).collect();
         let mut restored = Restored::default();
         for (raw, submission) in entries.into_iter().zip(decoded) {
             let hash = submission.as_ref().map_or_else(|_| keccak256(raw), CheckedTransaction::hash);

@@ -23,6 +23,8 @@ pub(crate) struct SenderQueue {
     /// Ascending by nonce, one per nonce. None is below `nonce`, except between an unwind and
     /// [`Self::set_account`].
     transactions: Vec<Arc<PooledTransaction>>,
+    /// Total size of the transactions.
+    bytes: usize,
     /// Number of transactions at the front that can run one after the other.
     ///
     /// They start at the account's nonce and have no gap, and the balance covers each one alone.
@@ -39,6 +41,11 @@ impl SenderQueue {
     /// Returns nonce and balance as last recorded.
     pub(crate) fn account(&self) -> (u64, U256) {
         (self.nonce, self.balance)
+    }
+
+    /// Returns the total size of the transactions in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(crate) fn all(&self) -> &[Arc<PooledTransaction>] {
@@ -98,9 +105,11 @@ impl SenderQueue {
         transaction: Arc<PooledTransaction>,
         costs: &CostRules,
     ) -> Option<Arc<PooledTransaction>> {
+        self.bytes += transaction.size();
         match self.position(transaction.nonce()) {
             Ok(at) => {
                 let replaced = std::mem::replace(&mut self.transactions[at], transaction);
+                self.bytes -= replaced.size();
                 self.executable_count = self.executable_count.min(at);
                 self.extend_executable(costs);
                 Some(replaced)
@@ -117,7 +126,9 @@ impl SenderQueue {
     pub(crate) fn remove(&mut self, nonce: u64) -> Option<Arc<PooledTransaction>> {
         let at = self.position(nonce).ok()?;
         self.executable_count = self.executable_count.min(at);
-        Some(self.transactions.remove(at))
+        let removed = self.transactions.remove(at);
+        self.bytes -= removed.size();
+        Some(removed)
     }
 
     /// Updates the account. Removes and returns the transactions whose nonce is used up.
@@ -128,7 +139,8 @@ impl SenderQueue {
     ) -> Vec<Arc<PooledTransaction>> {
         (self.nonce, self.balance) = (account.nonce, account.balance);
         let stale = self.transactions.partition_point(|t| t.nonce() < account.nonce);
-        let used_up = self.transactions.drain(..stale).collect();
+        let used_up: Vec<_> = self.transactions.drain(..stale).collect();
+        self.bytes -= used_up.iter().map(|t| t.size()).sum::<usize>();
         self.recount_executable(costs);
         used_up
     }

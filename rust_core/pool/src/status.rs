@@ -47,7 +47,7 @@ pub enum DropReason {
     NonceTooLow,
     #[error("evicted: the pool is full and others pay more")]
     Evicted,
-    #[error("evicted: the sender has too many pooled transactions")]
+    #[error("evicted: the sender has too many or too large pooled transactions")]
     SenderFull,
     /// It returned from an unwound block or a saved pool and is no longer admitted.
     #[error("rejected on its return to the pool: {0}")]

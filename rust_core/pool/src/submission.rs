@@ -1,6 +1,6 @@
 //! The first phase of admission: decodes and checks raw bytes, without the lock and on all cores.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use alloy_consensus::{
     EthereumTxEnvelope, Signed, Transaction as _, TxEip4844WithSidecar, transaction::SignerRecoverable,
@@ -9,23 +9,96 @@ use alloy_eips::{
     eip2718::{Decodable2718, Encodable2718},
     eip4844::c_kzg::{KzgSettings, ethereum_kzg_settings},
 };
+use alloy_primitives::{Address, B256};
 use foreseal_primitives::{SignedEnvelope, Transaction, TransactionError, mutant};
 use rayon::prelude::*;
 
 use crate::{CheckedTransaction, PoolError, Rules, Sidecar, origin::Origin, rules::BLOB};
 
+/// Estimated time in which one signature of an authorization is recovered.
+const AUTHORIZATION_TIME: Duration = Duration::from_micros(100);
+/// Estimated time in which the cell proofs of one blob are verified.
+const CELL_PROOFS_TIME: Duration = Duration::from_millis(15);
+/// Estimated time in which the one proof of a blob is verified that a sidecar of version 0 has.
+const BLOB_PROOF_TIME: Duration = Duration::from_millis(2);
+
 /// The pooled form: blob transactions include their sidecar, in either version.
 type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
 
-/// Decodes and checks one submission.
-///
-/// This covers EIP-2718 in the pooled form, every stateless rule, one signature recovery (about 30 us) and,
-/// for blobs, their proofs (milliseconds).
+/// A submission that passed every stateless check except the slow ones, which are not done yet: the proofs of its
+/// blobs and the signatures of its authorizations.
+#[derive(Clone, Debug)]
+pub struct UnverifiedTransaction(CheckedTransaction);
+
+impl UnverifiedTransaction {
+    /// Returns the transaction hash.
+    pub fn hash(&self) -> B256 {
+        self.0.hash()
+    }
+
+    /// Returns the sender.
+    pub fn sender(&self) -> Address {
+        self.0.sender()
+    }
+
+    /// Returns the nonce.
+    pub fn nonce(&self) -> u64 {
+        self.0.nonce()
+    }
+
+    /// Returns the estimated processor time of [`Self::verify`]; zero if there is nothing to verify.
+    pub fn verification_time(&self) -> Duration {
+        let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+        let sidecar = self.0.sidecar().map_or(Duration::ZERO, |sidecar| match &**sidecar {
+            Sidecar::Eip7594(sidecar) => CELL_PROOFS_TIME.saturating_mul(count(sidecar.blobs.len())),
+            Sidecar::Eip4844(sidecar) => BLOB_PROOF_TIME.saturating_mul(count(sidecar.blobs.len())),
+        });
+        let authorizations = count(self.0.transaction().authorizations());
+        sidecar.saturating_add(AUTHORIZATION_TIME.saturating_mul(authorizations))
+    }
+
+    /// Returns the transaction for the checks that need the state.
+    pub(crate) fn transaction(&self) -> &CheckedTransaction {
+        &self.0
+    }
+
+    /// Verifies the proofs of the blobs, and recovers the signers of the authorizations.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a proof or a versioned hash is wrong. An authorization with a wrong signature is valid: it
+    /// has no effect.
+    pub fn verify(self) -> Result<CheckedTransaction, PoolError> {
+        let Self(transaction) = self;
+        if let Some(sidecar) = transaction.sidecar() {
+            let envelope = transaction.transaction().envelope();
+            let hashes = envelope.blob_versioned_hashes().unwrap_or_default();
+            let validated = sidecar.validate(hashes, trusted_setup());
+            validated.map_err(|error| PoolError::Sidecar(error.to_string()))?;
+        }
+        transaction.transaction().authorities();
+        Ok(transaction)
+    }
+}
+
+/// Decodes and checks one submission, and verifies it at once ([`UnverifiedTransaction::verify`]).
 ///
 /// # Errors
 ///
 /// Returns the error of the first check that fails.
 pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<CheckedTransaction, PoolError> {
+    decode_unverified(raw, rules)?.verify()
+}
+
+/// Decodes and checks one submission.
+///
+/// This covers EIP-2718 in the pooled form, every stateless rule and one signature recovery (about 30 us), but not
+/// what takes milliseconds: the proofs of blobs and the signatures of authorizations.
+///
+/// # Errors
+///
+/// Returns the error of the first check that fails.
+pub fn decode_unverified(raw: &[u8], rules: &Rules) -> Result<UnverifiedTransaction, PoolError> {
     decode(raw, rules, Origin::Submitted)
 }
 
@@ -61,7 +134,7 @@ pub fn decode_many<T: AsRef<[u8]> + Sync>(
 /// Decodes and checks one transaction.
 ///
 /// A returning one may lack its sidecar, after an unwind, or its signature, on a development chain.
-pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<CheckedTransaction, PoolError> {
+pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<UnverifiedTransaction, PoolError> {
     let kind = raw.first().copied().unwrap_or(0);
     let (size, limit) = (raw.len(), rules.max_bytes(kind));
     if size > limit && !mutant!("skip-size-limit") {
@@ -70,21 +143,22 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Checke
     rules.check_submitted(kind)?;
     let (envelope, sidecar) = decode_form(raw, origin)?;
     rules.check(&envelope)?;
+    if let Some(sidecar) = &sidecar {
+        rules.check_sidecar_version(sidecar)?;
+    }
     if origin == Origin::Reinjected && envelope.signature().s().is_zero() {
         let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
-        return Ok(CheckedTransaction::new(Arc::new(transaction), sidecar, size));
+        return Ok(UnverifiedTransaction(CheckedTransaction::new(Arc::new(transaction), sidecar, size)));
     }
+    rules.check_policy(&envelope)?;
     // Recovery also rejects a high `s` (EIP-2).
     let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
-    if let Some(sidecar) = &sidecar {
-        verify(sidecar, envelope.blob_versioned_hashes().unwrap_or_default(), rules)?;
-    }
-    let transaction = Arc::new(Transaction::new(envelope, sender));
+    let transaction = Arc::new(Transaction::with_sender(envelope, sender));
     if rules.is_optimism() {
         // Computed here, as admission needs it under the lock.
         transaction.data_size();
     }
-    Ok(CheckedTransaction::new(transaction, sidecar, size))
+    Ok(UnverifiedTransaction(CheckedTransaction::new(transaction, sidecar, size)))
 }
 
 /// Decodes the pooled form into the envelope and the sidecar, if it has one.
@@ -139,15 +213,6 @@ fn canonical(envelope: &impl Encodable2718, raw: &[u8]) -> Result<(), PoolError>
     } else {
         Err(PoolError::Decode("encoding is not canonical".to_owned()))
     }
-}
-
-/// Checks the version, the versioned hashes and the proofs.
-fn verify(sidecar: &Sidecar, hashes: &[alloy_primitives::B256], rules: &Rules) -> Result<(), PoolError> {
-    let want = rules.sidecar_version();
-    if u8::from(sidecar.is_eip7594()) != want {
-        return Err(PoolError::SidecarVersion { want });
-    }
-    sidecar.validate(hashes, trusted_setup()).map_err(|error| PoolError::Sidecar(error.to_string()))
 }
 
 /// Returns the trusted setup of the KZG ceremony, loaded at first use.

@@ -12,7 +12,7 @@ use crate::Fees;
 /// Blobs, commitments and proofs (EIP-4844, EIP-7594). Blocks never contain them.
 pub type Sidecar = BlobTransactionSidecarVariant;
 
-/// A submission that passed every stateless check: its sender is recovered and its sidecar verified.
+/// A submission that passed every stateless check: its sender and its authorities are recovered, its sidecar verified.
 #[derive(Clone, Debug)]
 pub struct CheckedTransaction {
     transaction: Arc<Transaction>,

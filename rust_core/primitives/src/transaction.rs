@@ -9,27 +9,34 @@ use rayon::prelude::*;
 
 use crate::{Envelope, SignedEnvelope, Unsigned, compressed_size::estimated_size};
 
-/// A transaction of a block. Hash, sender, EIP-2718 bytes and the EIP-7702 authorities are computed once.
+/// A transaction of a block. Hash, sender, EIP-2718 bytes and the EIP-7702 authorities are computed once; the
+/// authorities of a submission only at their first use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     envelope: Envelope,
     sender: Address,
     encoded: Bytes,
-    authorities: Vec<Option<Address>>,
-    data_size: DataSize,
+    authorities: Derived<Vec<Option<Address>>>,
+    data_size: Derived<u64>,
 }
 
-/// Cache of [`Transaction::data_size`]. It does not take part in comparisons.
-#[derive(Clone, Debug, Default)]
-struct DataSize(OnceLock<u64>);
+/// Cache of a value that the envelope determines. It does not take part in comparisons.
+#[derive(Clone, Debug)]
+struct Derived<T>(OnceLock<T>);
 
-impl PartialEq for DataSize {
+impl<T> Default for Derived<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<T> PartialEq for Derived<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for DataSize {}
+impl<T> Eq for Derived<T> {}
 
 /// Reasons for which bytes are rejected as a transaction.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -45,12 +52,33 @@ pub enum TransactionError {
 impl Transaction {
     /// Combines an envelope with its already recovered sender. Recovers the authorities, if any.
     pub fn new(envelope: impl Into<Envelope>, sender: Address) -> Self {
+        let transaction = Self::with_sender(envelope, sender);
+        transaction.authorities();
+        transaction
+    }
+
+    /// Combines an envelope with its already recovered sender. [`Self::authorities`] recovers the authorities: one
+    /// signature recovery each.
+    pub fn with_sender(envelope: impl Into<Envelope>, sender: Address) -> Self {
         let envelope = envelope.into();
         let encoded = envelope.encoded_2718().into();
         envelope.tx_hash(); // fills the envelope's hash cache
-        let authorizations = envelope.authorization_list().unwrap_or_default();
-        let authorities = authorizations.iter().map(|one| one.recover_authority().ok()).collect();
-        Self { envelope, sender, encoded, authorities, data_size: DataSize::default() }
+        Self { envelope, sender, encoded, authorities: Derived::default(), data_size: Derived::default() }
+    }
+
+    /// Combines an envelope with its sender and its authorities, which a trusted process has recovered. Returns
+    /// `None` if the number of authorities is wrong.
+    pub fn with_authorities(
+        envelope: impl Into<Envelope>,
+        sender: Address,
+        authorities: Vec<Option<Address>>,
+    ) -> Option<Self> {
+        let transaction = Self::with_sender(envelope, sender);
+        if transaction.authorizations() != authorities.len() {
+            return None;
+        }
+        let authorities = Derived(OnceLock::from(authorities));
+        Some(Self { authorities, ..transaction })
     }
 
     /// Returns an unsigned transaction of `sender`, which development nodes send
@@ -130,7 +158,15 @@ impl Transaction {
 
     /// Returns the signer of each authorization (EIP-7702); `None` if its signature is invalid.
     pub fn authorities(&self) -> &[Option<Address>] {
-        &self.authorities
+        self.authorities.0.get_or_init(|| {
+            let authorizations = self.envelope.authorization_list().unwrap_or_default();
+            authorizations.iter().map(|one| one.recover_authority().ok()).collect()
+        })
+    }
+
+    /// Returns the number of authorizations (EIP-7702).
+    pub fn authorizations(&self) -> usize {
+        self.envelope.authorization_list().map_or(0, <[_]>::len)
     }
 
     /// Returns the transaction hash.
@@ -146,7 +182,8 @@ impl Transaction {
     /// Returns the size of the transaction in memory with everything that it owns, in bytes.
     pub fn memory_size(&self) -> usize {
         // It is held decoded and as encoded bytes. Decoded storage keys of access lists are as large as encoded ones.
-        size_of::<Self>() + 2 * self.encoded.len() + size_of_val(self.authorities())
+        let authorities = self.authorizations() * size_of::<Option<Address>>();
+        size_of::<Self>() + 2 * self.encoded.len() + authorities
     }
 
     /// Returns the estimated size in bytes, scaled by 10^6, after the compression by the batcher of an OP chain. It

@@ -13,12 +13,17 @@ const MAX_HEAVY_THREADS: usize = 48;
 /// Nice value of threads for heavy work: other threads run first, and these get at least a tenth of the
 /// processor.
 const HEAVY_NICE: i32 = 10;
+/// Nice value of threads for slow checks of submissions: other submissions run first.
+const VERIFICATION_NICE: i32 = 5;
+/// Maximum number of submissions that wait for slow checks, each of at most 1 MiB: a few seconds of work.
+const MAX_VERIFICATIONS: usize = 32;
 /// Threads for calls that wait for the sequencer, for each priority.
 const REMOTE_THREADS: usize = 2;
 /// Longest time that a submission may wait for a thread while the node is healthy.
 pub const MAX_SUBMISSION_WAIT: Duration = Duration::from_secs(1);
 
-/// Starts the lanes. `threads` jobs of each kind run at once, and `capacity` more may be queued.
+/// Starts the lanes. `threads` jobs of each kind run at once, and `capacity` more may be queued. Of slow checks of
+/// submissions, one of each priority runs.
 pub fn start(threads: usize, capacity: usize) -> io::Result<Scheduler> {
     let simple = LaneConfig::simple(threads, capacity);
     let heavy = LaneConfig {
@@ -28,8 +33,11 @@ pub fn start(threads: usize, capacity: usize) -> io::Result<Scheduler> {
         ..simple
     };
     let read = LaneConfig { threads: MAX_READ_THREADS.max(threads), is_preemptive: true, ..simple };
+    let verification =
+        LaneConfig { nice: VERIFICATION_NICE, ..LaneConfig::simple(1, capacity.min(MAX_VERIFICATIONS)) };
+    let remote = LaneConfig::simple(REMOTE_THREADS, capacity);
     // In the order of `Lane::ALL`.
-    Scheduler::start([simple, read, heavy, LaneConfig::simple(REMOTE_THREADS, capacity)])
+    Scheduler::start([simple, read, heavy, remote, verification])
 }
 
 /// Returns a lane's metrics: `waiting`, `running`, `oldest` and `cpu` in seconds, `queue` as a histogram, and

@@ -1,12 +1,14 @@
 //! State that all handles of a node share, and the calls that pass through the worker pool.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use foreseal_chain::View;
-use foreseal_rpc::{Api, Error, ExecutionMode, Reply, RpcError, Submissions};
-use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
+use foreseal_rpc::{
+    Api, BodyProgress, Error, ExecutionMode, Method, PendingVerification, Reply, RpcError, Submissions,
+};
+use foreseal_scheduler::{Caller, Job, Lane, Scheduler, SchedulerHandle, Stopped, SubmitError, Work};
 
 use parking_lot::Mutex;
 
@@ -14,7 +16,7 @@ use crate::caller::PyCaller;
 use crate::completions::{Completions, Finished, Urgency};
 use crate::engine_api::EngineListeners;
 use crate::lanes;
-use crate::pending_calls::PendingCalls;
+use crate::pending_calls::{PendingCallSender, PendingCalls};
 use crate::responses::SubmissionResponse;
 use crate::streams::Streams;
 
@@ -44,23 +46,27 @@ impl Core {
             lane => lane,
         };
         let urgency = match lane {
-            Lane::Submission | Lane::Read => Urgency::Urgent,
+            Lane::Submission | Lane::Verification | Lane::Read => Urgency::Urgent,
             Lane::Heavy | Lane::Remote => Urgency::Usual,
         };
-        let limit = api.time_limit();
+        let origin = JobOrigin::new(api, ticket, caller);
         // Clones the fields, not the core: its last reference must not be dropped on one of its own threads.
-        let (api, waits, completions) = (api.clone(), self.waits.sender(), self.completions.clone());
+        let begun = BegunCall {
+            api: api.clone(),
+            row,
+            urgency,
+            waits: self.waits.sender(),
+            completions: self.completions.clone(),
+            scheduler: self.scheduler.handle(),
+            origin: origin.clone(),
+        };
         let (view, params) = (view.cloned(), params.to_vec());
         let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
-            let reply = outcome.map_err(RpcError::from).and_then(|()| api.begin(view.as_ref(), row, &params));
-            match reply {
-                Ok(Reply::Ready(answer)) => completions.push(ticket, Ok(answer), urgency),
-                Ok(Reply::Later(wait)) => waits.add(ticket, row, wait),
-                Err(error) => completions.push(ticket, Err(error), urgency),
-            }
+            let begin = |()| begun.api.begin(view.as_ref(), row, &params);
+            let reply = outcome.map_err(RpcError::from).and_then(begin);
+            begun.proceed(reply);
         });
-        let job = Job { ticket, caller, arrived: Instant::now(), limit, work };
-        self.scheduler.submit(lane, job).map_err(submit_error)?;
+        self.scheduler.submit(lane, origin.job(work)).map_err(submit_error)?;
         Ok(None)
     }
 
@@ -72,23 +78,21 @@ impl Core {
         ticket: u64,
         caller: &Caller,
     ) -> bool {
-        let (arrived, limit) = (Instant::now(), self.api.time_limit());
-        let shared = Arc::new((submissions, whole));
-        let slices = (0..shared.0.slices()).map(|piece| {
-            let (shared, completions) = (shared.clone(), self.completions.clone());
-            let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
-                let (submissions, whole) = &*shared;
-                if let Err(stopped) = outcome {
-                    // A missing piece ends the whole body: its last piece would never complete.
-                    let rejected = Finished::Body(submissions.reject(&stopped.into()));
-                    completions.finish(ticket, rejected, Urgency::Urgent);
-                } else if let Some(answers) = submissions.work(piece) {
-                    let finished =
-                        whole.render(&answers).map_or(Finished::Body(answers), Finished::Submissions);
-                    completions.finish(ticket, finished, Urgency::Urgent);
-                }
+        let body = Arc::new(SubmittedBody {
+            submissions,
+            whole,
+            completions: self.completions.clone(),
+            scheduler: self.scheduler.handle(),
+            origin: JobOrigin::new(&self.api, ticket, caller.clone()),
+        });
+        let slices = (0..body.submissions.slices()).map(|piece| {
+            let decoded = body.clone();
+            let work: Work = Box::new(move |outcome: Result<(), Stopped>| match outcome {
+                // A missing piece ends the whole body: its last piece would never complete.
+                Err(stopped) => decoded.finish(Finished::Body(decoded.submissions.reject(&stopped.into()))),
+                Ok(()) => decoded.proceed(decoded.submissions.work(piece)),
             });
-            Job { ticket, caller: caller.clone(), arrived, limit, work }
+            body.origin.job(work)
         });
         self.scheduler.submit_all(Lane::Submission, slices).is_ok()
     }
@@ -112,6 +116,100 @@ pub struct Request<'a> {
     pub params: &'a [u8],
     pub ticket: u64,
     pub caller: Caller,
+}
+
+/// Origin of the jobs of one request.
+#[derive(Clone)]
+struct JobOrigin {
+    ticket: u64,
+    caller: Caller,
+    arrived: Instant,
+    limit: Duration,
+}
+
+impl JobOrigin {
+    fn new(api: &Api, ticket: u64, caller: Caller) -> Self {
+        Self { ticket, caller, arrived: Instant::now(), limit: api.time_limit() }
+    }
+
+    fn job(&self, work: Work) -> Job {
+        let Self { ticket, caller, arrived, limit } = self.clone();
+        Job { ticket, caller, arrived, limit, work }
+    }
+}
+
+/// A call that has begun in a lane.
+struct BegunCall {
+    api: Arc<Api>,
+    row: &'static Method,
+    urgency: Urgency,
+    waits: PendingCallSender,
+    completions: Arc<Completions>,
+    scheduler: SchedulerHandle,
+    origin: JobOrigin,
+}
+
+impl BegunCall {
+    /// Delivers the outcome, waits for it, or continues in the lane for slow checks of submissions.
+    fn proceed(self, reply: Result<Reply, RpcError>) {
+        let ticket = self.origin.ticket;
+        match reply {
+            Ok(Reply::Ready(answer)) => self.completions.push(ticket, Ok(answer), self.urgency),
+            Ok(Reply::Later(wait)) => self.waits.add(ticket, self.row, wait),
+            Ok(Reply::Verification(pending)) => self.verify(*pending),
+            Err(error) => self.completions.push(ticket, Err(error), self.urgency),
+        }
+    }
+
+    fn verify(self, pending: PendingVerification) {
+        let (scheduler, origin) = (self.scheduler.clone(), self.origin.clone());
+        let (completions, urgency) = (self.completions.clone(), self.urgency);
+        let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
+            let verify = |()| self.api.verify(self.row, pending);
+            let reply = outcome.map_err(RpcError::from).and_then(verify);
+            self.proceed(reply);
+        });
+        if let Err(error) = scheduler.submit(Lane::Verification, origin.job(work)) {
+            completions.push(origin.ticket, Err(submit_error(error)), urgency);
+        }
+    }
+}
+
+/// A body of submissions in the worker pool.
+struct SubmittedBody {
+    submissions: Submissions,
+    whole: SubmissionResponse,
+    completions: Arc<Completions>,
+    scheduler: SchedulerHandle,
+    origin: JobOrigin,
+}
+
+impl SubmittedBody {
+    /// Delivers the answers once there are all, or continues in the lane for slow checks of submissions.
+    fn proceed(self: &Arc<Self>, mut progress: BodyProgress) {
+        loop {
+            match progress {
+                BodyProgress::Decoding => return,
+                BodyProgress::Answered(answers) => {
+                    let rendered = self.whole.render(&answers);
+                    return self.finish(rendered.map_or(Finished::Body(answers), Finished::Submissions));
+                }
+                BodyProgress::Verification => {}
+            }
+            let body = self.clone();
+            let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
+                body.proceed(body.submissions.verify_next(outcome.map_err(RpcError::from)));
+            });
+            match self.scheduler.submit(Lane::Verification, self.origin.job(work)) {
+                Ok(()) => return,
+                Err(error) => progress = self.submissions.verify_next(Err(submit_error(error))),
+            }
+        }
+    }
+
+    fn finish(&self, finished: Finished) {
+        self.completions.finish(self.origin.ticket, finished, Urgency::Urgent);
+    }
 }
 
 fn submit_error(error: SubmitError) -> RpcError {

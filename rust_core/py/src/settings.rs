@@ -13,6 +13,7 @@ use foreseal_chain::{BlockWindow, Clock, FastClock, FinalityDepth, SystemClock};
 use foreseal_node::{
     Development, MemoryBudget, RevertReasonField, Role, ScrubSettings, Settings, StoreSettings,
 };
+use foreseal_pool::PoolConfig;
 use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, dev_genesis, parse_genesis};
 use foreseal_replication::Production;
 use foreseal_rpc::{Key, Limits};
@@ -67,6 +68,8 @@ pub struct PySettings {
     store: PyStore,
     /// Memory budget of this process for data of the chain, in bytes.
     memory: Option<u64>,
+    #[serde(default)]
+    pool: PyPool,
     #[serde(default)]
     limits: PyLimits,
     /// Worker threads, for calls too long for the event loop.
@@ -180,6 +183,22 @@ struct PyStore {
     scrub_pause: Option<u64>,
 }
 
+/// Settings of the pool; see `foreseal_pool::PoolConfig`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PyPool {
+    /// Wei per gas.
+    #[serde(default)]
+    min_tip: u64,
+    max_gas: Option<u64>,
+}
+
+impl PyPool {
+    fn config(&self) -> PoolConfig {
+        PoolConfig { min_tip: self.min_tip.into(), max_gas: self.max_gas, ..PoolConfig::default() }
+    }
+}
+
 /// Limits of single requests; see `foreseal_rpc::Limits`.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -275,6 +294,7 @@ impl PySettings {
                 ..Development::default()
             }),
             finality: self.finality(),
+            pool: self.pool.config(),
             role: self.role()?,
             cluster: self.cluster.settings(&self.name, self.follow.is_none())?,
             ..Settings::new(self.datadir.clone())

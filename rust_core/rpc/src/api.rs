@@ -10,8 +10,8 @@ use foreseal_node::{Node, QueryHandler as _};
 use foreseal_primitives::mutant;
 
 use crate::{
-    Context, Development, Error, ExecutionMode, InlineAttempt, Key, Limits, Method, PendingCall, Reply,
-    RpcError, attempt,
+    Context, Development, Error, ExecutionMode, InlineAttempt, Key, Limits, Method, PendingCall,
+    PendingVerification, Reply, RpcError, attempt,
     context::AnswerProgress,
     filters::{FilterBackend, FilterClient},
     json_caches::JsonCaches,
@@ -121,12 +121,24 @@ impl Api {
         match self.begin(view, method, params)? {
             Reply::Ready(answer) => Ok(answer),
             Reply::Later(wait) => self.poll(method, &wait)?.ok_or_else(|| wait.abandon().into()),
+            Reply::Verification(pending) => match self.verify(method, *pending)? {
+                Reply::Ready(answer) => Ok(answer),
+                Reply::Later(wait) => self.poll(method, &wait)?.ok_or_else(|| wait.abandon().into()),
+                Reply::Verification(_) => unreachable!("it is verified"),
+            },
         }
     }
 
-    /// Calls `method` like [`Self::run`], but may return [`Reply::Later`].
+    /// Verifies the submission of a call of `method`, and continues the call. The result is never
+    /// [`Reply::Verification`].
+    pub fn verify(&self, method: &'static Method, pending: PendingVerification) -> Result<Reply, RpcError> {
+        guarded(method.name, || pending.run(&self.node)).map_err(RpcError::from)
+    }
+
+    /// Calls `method` like [`Self::run`], but may return [`Reply::Later`] or [`Reply::Verification`].
     ///
-    /// The caller then polls the wait after every change of the node and at its deadline.
+    /// The caller then polls the wait after every change of the node and at its deadline, or continues with
+    /// [`Self::verify`] in the lane for that.
     pub fn begin(
         &self,
         view: Option<&Arc<View>>,
@@ -147,7 +159,7 @@ impl Api {
         }
         match self.start(view, method, params, true) {
             Ok(Reply::Ready(answer)) => InlineAttempt::Answered(answer),
-            Ok(Reply::Later(_)) => InlineAttempt::TooSlowInline,
+            Ok(Reply::Later(_) | Reply::Verification(_)) => InlineAttempt::TooSlowInline,
             Err(Error::TooLargeInline) => InlineAttempt::TooLargeInline,
             Err(error) if error.is_too_slow_inline() => InlineAttempt::TooSlowInline,
             Err(Error::Params(error)) if error.is_malformed() => InlineAttempt::Malformed,

@@ -39,7 +39,7 @@ const MAX_HISTORY: u64 = 1024;
 fn gas_price(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let view = context.view()?;
     let base_fee = view.pending().block.header.base_fee_per_gas.unwrap_or(0);
-    Ok(quantity(suggested_tip(view).saturating_add(u128::from(base_fee))))
+    Ok(quantity(suggested_tip(context, view).saturating_add(u128::from(base_fee))))
 }
 
 /// Returns the wei per gas in the pending block; zero before London.
@@ -55,12 +55,17 @@ fn blob_base_fee(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, E
 }
 
 fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    Ok(quantity(suggested_tip(context.view()?)))
+    Ok(quantity(suggested_tip(context, context.view()?)))
 }
 
-/// Returns the suggested tip: [`MIN_TIP`] while there is room, else a tenth above the median of the nearly
-/// full block. On an OP chain the footprint of data fills a block as gas does (Jovian).
-pub fn suggested_tip(view: &View) -> u128 {
+/// Returns the suggested tip, which is at least the minimum tip of the pool.
+pub fn suggested_tip(context: &Context<'_>, view: &View) -> u128 {
+    market_tip(view).max(context.node.pool().config().min_tip)
+}
+
+/// Returns [`MIN_TIP`] while there is room, else a tenth above the median of the nearly full block. On an OP chain the
+/// footprint of data fills a block as gas does (Jovian).
+fn market_tip(view: &View) -> u128 {
     let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
         let header = &block.header;
         let used =

@@ -72,9 +72,9 @@ pub use preconfirmation::{
     VerifiedPreconfirmation, contradiction,
 };
 pub use rpc_error::RpcError;
-pub use submissions::{Answered, Submissions};
+pub use submissions::{Answered, BodyProgress, Submissions};
 pub use subscriptions::{
     DeferredChunk, DeferredMessages, DeliveryPump, Notification, Sink, Subscription, Subscriptions,
 };
 pub use table::{method, methods, openrpc};
-pub use wait::{PendingCall, Reply};
+pub use wait::{PendingCall, PendingVerification, Reply};

@@ -1,7 +1,8 @@
 //! Bodies that contain only submissions, processed as a unit.
 //!
 //! The calls of a batch pass through the worker pool together, and their signatures are recovered in
-//! parallel. They enter the pool in the order of the batch.
+//! parallel. They enter the pool in the order of the batch. Those with blobs or authorizations are verified in between,
+//! in a lane of their own.
 
 use std::sync::{
     Arc,
@@ -9,13 +10,13 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use foreseal_pool::CheckedTransaction;
+use foreseal_pool::UnverifiedTransaction;
 use parking_lot::Mutex;
 
 use crate::{
-    Api, RpcError,
+    Api, PendingVerification, Reply, RpcError,
     envelope::{BorrowedCall, CommonBody},
-    submit::{SEND, admit, read_submission},
+    submit::{SEND, admit, read_submission, verify},
 };
 
 /// Number of calls in one chunk: recovering their signatures takes half a millisecond.
@@ -31,12 +32,33 @@ pub struct Submissions {
     is_batch: bool,
     /// Number of chunks that are not decoded yet.
     left: AtomicUsize,
+    admission: Mutex<BodyAdmission>,
+}
+
+/// Progress of a body whose calls are all decoded.
+#[derive(Default)]
+struct BodyAdmission {
+    /// Results of the first calls.
+    answered: Vec<Answered>,
+    /// Submission of the next call, if it is to be verified.
+    pending: Option<Box<PendingVerification>>,
+}
+
+/// State of a body after a part of its work.
+#[derive(Debug)]
+pub enum BodyProgress {
+    /// Other chunks are not decoded yet.
+    Decoding,
+    /// The next submission is to be verified: [`Submissions::verify_next`].
+    Verification,
+    /// Results of all calls.
+    Answered(Vec<Answered>),
 }
 
 struct Call {
     id: String,
     params: String,
-    read: Mutex<Option<Result<CheckedTransaction, RpcError>>>,
+    read: Mutex<Option<Result<UnverifiedTransaction, RpcError>>>,
 }
 
 impl Call {
@@ -56,7 +78,7 @@ impl Submissions {
             CommonBody::Batch(calls) => (calls.iter().map(Call::from_call).collect::<Option<_>>()?, true),
         };
         let left = AtomicUsize::new(calls.len().div_ceil(CHUNK_SIZE));
-        Some(Self { api: api.clone(), calls, is_batch, left })
+        Some(Self { api: api.clone(), calls, is_batch, left, admission: Mutex::default() })
     }
 
     /// Returns `error` as the result of each call.
@@ -81,20 +103,59 @@ impl Submissions {
 
     /// Decodes one chunk; call it once for each.
     ///
-    /// The call that decodes the last remaining chunk admits all submissions to the pool in order and returns
-    /// the results; the others return `None`.
-    pub fn work(&self, piece: usize) -> Option<Vec<Answered>> {
+    /// The call that decodes the last remaining chunk admits the submissions to the pool in order, up to one that is
+    /// to be verified; the others return [`BodyProgress::Decoding`].
+    pub fn work(&self, piece: usize) -> BodyProgress {
         for call in self.calls.iter().skip(piece * CHUNK_SIZE).take(CHUNK_SIZE) {
             let submission = read_submission(self.api.node(), call.params.as_bytes());
             *call.read.lock() = Some(submission);
         }
         if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return None;
+            return BodyProgress::Decoding;
         }
-        let answered = |call: &Call| {
-            let submission = call.read.lock().take().expect("each piece was read");
-            (call.id.clone(), submission.and_then(|submission| admit(self.api.node(), submission)))
-        };
-        Some(self.calls.iter().map(answered).collect())
+        self.admit_all()
+    }
+
+    /// Verifies the next submission and admits it and those that follow, up to another one that is to be verified. If
+    /// `outcome` is an error, it is the result of the next call instead.
+    pub fn verify_next(&self, outcome: Result<(), RpcError>) -> BodyProgress {
+        let pending = self.admission.lock().pending.take();
+        if let Some(pending) = pending {
+            let result = outcome.and_then(|()| ready(verify(self.api.node(), *pending)?));
+            self.push_answer(result);
+        }
+        self.admit_all()
+    }
+
+    fn admit_all(&self) -> BodyProgress {
+        let answered = self.admission.lock().answered.len();
+        for call in self.calls.iter().skip(answered) {
+            let submission = call.read.lock().take().expect("each chunk was decoded");
+            let reply = submission.and_then(|submission| admit(self.api.node(), submission));
+            match reply {
+                Ok(Reply::Verification(pending)) => {
+                    self.admission.lock().pending = Some(pending);
+                    return BodyProgress::Verification;
+                }
+                reply => self.push_answer(reply.and_then(ready)),
+            }
+        }
+        BodyProgress::Answered(std::mem::take(&mut self.admission.lock().answered))
+    }
+
+    /// Adds the result of the first call that has none.
+    fn push_answer(&self, result: Result<Bytes, RpcError>) {
+        let answered = &mut self.admission.lock().answered;
+        let id = self.calls[answered.len()].id.clone();
+        answered.push((id, result));
+    }
+}
+
+/// Returns the result of a call that waits for nothing.
+fn ready(reply: Reply) -> Result<Bytes, RpcError> {
+    match reply {
+        Reply::Ready(answer) => Ok(answer),
+        Reply::Later(wait) => Err(wait.abandon().into()),
+        Reply::Verification(_) => unreachable!("it is verified"),
     }
 }

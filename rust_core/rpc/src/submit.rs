@@ -2,13 +2,13 @@
 
 use alloy_primitives::Bytes;
 use foreseal_node::Node;
-use foreseal_pool::CheckedTransaction;
+use foreseal_pool::UnverifiedTransaction;
 
 use crate::{
     Argument, Context, Error, Kind, Method, Reply, RpcError,
     panic_guard::guarded,
     params::Params,
-    wait::{AfterSubmission, submit},
+    wait::{AfterSubmission, PendingVerification, submit},
 };
 
 /// Name of the method.
@@ -24,23 +24,25 @@ fn send_raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Resul
     submit(context.node, submission, false, AfterSubmission::Hash(hash))
 }
 
-fn decode(node: &Node, params: &mut Params<'_>) -> Result<CheckedTransaction, Error> {
+fn decode(node: &Node, params: &mut Params<'_>) -> Result<UnverifiedTransaction, Error> {
     let raw: Bytes = params.required()?;
     Ok(node.decode(&raw)?)
 }
 
-/// Decodes a submission and runs all checks that need no state. Not for a follower.
-pub fn read_submission(node: &Node, params: &[u8]) -> Result<CheckedTransaction, RpcError> {
+/// Decodes a submission and runs all fast checks that need no state. Not for a follower.
+pub fn read_submission(node: &Node, params: &[u8]) -> Result<UnverifiedTransaction, RpcError> {
     let read = || decode(node, &mut Params::parse(params, SEND, ARGUMENTS)?);
     guarded(SEND, read).map_err(RpcError::from)
 }
 
-/// Admits a submission to the pool. Returns the hash as JSON. Not for a follower.
-pub fn admit(node: &Node, submission: CheckedTransaction) -> Result<bytes::Bytes, RpcError> {
+/// Admits a submission to the pool, unless it is to be verified first. The result is the hash as JSON. Not for a
+/// follower.
+pub fn admit(node: &Node, submission: UnverifiedTransaction) -> Result<Reply, RpcError> {
     let then = AfterSubmission::Hash(submission.hash());
-    let reply = guarded(SEND, || submit(node, submission, false, then));
-    match reply.map_err(RpcError::from)? {
-        Reply::Ready(answer) => Ok(answer),
-        Reply::Later(wait) => Err(wait.abandon().into()),
-    }
+    guarded(SEND, || submit(node, submission, false, then)).map_err(RpcError::from)
+}
+
+/// Verifies a submission and admits it to the pool.
+pub fn verify(node: &Node, pending: PendingVerification) -> Result<Reply, RpcError> {
+    guarded(SEND, || pending.run(node)).map_err(RpcError::from)
 }

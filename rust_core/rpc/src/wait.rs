@@ -5,8 +5,9 @@ use std::time::Duration;
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_node::{Node, Sent};
-use foreseal_pool::{Admission, CheckedTransaction};
+use foreseal_pool::{Admission, CheckedTransaction, UnverifiedTransaction};
 use foreseal_replication::{SubmissionHandle, SubmitError};
+use foreseal_scheduler::charge_ahead;
 use parking_lot::Mutex;
 
 use crate::{
@@ -21,6 +22,8 @@ pub enum Reply {
     /// Result as JSON.
     Ready(Bytes),
     Later(PendingCall),
+    /// The submission passed all fast checks. The slow ones have a lane of their own.
+    Verification(Box<PendingVerification>),
 }
 
 /// Waiting call: for the sequencer's response to a submission, or for a receipt.
@@ -59,8 +62,47 @@ impl AfterSubmission {
     }
 }
 
-/// Submits a transaction, to this node or the sequencer.
+/// Submission that passed all checks except the slow ones.
+#[derive(Debug)]
+pub struct PendingVerification {
+    submission: UnverifiedTransaction,
+    require_executable: bool,
+    continuation: AfterSubmission,
+}
+
+impl PendingVerification {
+    /// Charges the caller, verifies the submission, and submits it. The result is never
+    /// [`Reply::Verification`].
+    pub(crate) fn run(self, node: &Node) -> Result<Reply, Error> {
+        let Self { submission, require_executable, continuation } = self;
+        charge_ahead(submission.verification_time())?;
+        let verified = submission.verify().map_err(SubmitError::from)?;
+        send(node, verified, require_executable, continuation)
+    }
+}
+
+/// Submits a transaction, to this node or the sequencer. If it has blobs or authorizations, checks it against the
+/// state, and returns [`Reply::Verification`].
 pub(crate) fn submit(
+    node: &Node,
+    submission: UnverifiedTransaction,
+    require_executable: bool,
+    continuation: AfterSubmission,
+) -> Result<Reply, Error> {
+    if submission.verification_time().is_zero() {
+        let verified = submission.verify().map_err(SubmitError::from)?;
+        return send(node, verified, require_executable, continuation);
+    }
+    match node.precheck(&submission) {
+        Ok(()) => {
+            let pending = PendingVerification { submission, require_executable, continuation };
+            Ok(Reply::Verification(Box::new(pending)))
+        }
+        Err(error) => continuation.resume(node, Err(error)),
+    }
+}
+
+fn send(
     node: &Node,
     submission: CheckedTransaction,
     require_executable: bool,
@@ -97,6 +139,7 @@ impl PendingCall {
             match then.resume(node, answer)? {
                 Reply::Ready(answer) => return Ok(Some(answer)),
                 Reply::Later(later) => *stage = later.0.into_inner(),
+                Reply::Verification(pending) => unreachable!("{pending:?} follows an answer"),
             }
         }
         match &*stage {

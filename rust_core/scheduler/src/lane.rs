@@ -11,10 +11,12 @@ pub enum Lane {
     Heavy,
     /// Calls that wait for another process.
     Remote,
+    /// Slow checks of submissions that passed the others: blob proofs, signatures of authorizations.
+    Verification,
 }
 
 impl Lane {
-    pub const ALL: [Self; 4] = [Self::Submission, Self::Read, Self::Heavy, Self::Remote];
+    pub const ALL: [Self; 5] = [Self::Submission, Self::Read, Self::Heavy, Self::Remote, Self::Verification];
 
     /// Returns the name used in metrics and thread names.
     pub const fn name(self) -> &'static str {
@@ -23,7 +25,13 @@ impl Lane {
             Self::Read => "read",
             Self::Heavy => "heavy",
             Self::Remote => "remote",
+            Self::Verification => "verification",
         }
+    }
+
+    /// Returns `true` if its jobs end when their caller has gone. A submission does not.
+    pub(crate) const fn is_cancellable(self) -> bool {
+        !matches!(self, Self::Submission | Self::Verification)
     }
 
     pub(crate) const fn index(self) -> usize {

@@ -188,16 +188,22 @@ impl RunningJob {
         if priority == Priority::Public && estimate > MAX_PUBLIC_OPERATION {
             return Err(Stopped::LongOperation { max: MAX_PUBLIC_OPERATION });
         }
-        self.stop_if_ended(Instant::now())?;
-        self.charge()?;
-        self.charge_budget(estimate)?;
-        self.prepaid += estimate;
+        self.charge_ahead(estimate)?;
         self.yield_hook.clone().begin_operation(self.lane, priority)?;
         let operation = LongOperation { job: Some((self.yield_hook.clone(), self.lane, priority)) };
         // It may have waited.
         self.checked = Instant::now();
         self.stop_if_ended(self.checked)?;
         Ok(operation)
+    }
+
+    /// Charges an estimate before the time is used. What it exceeds the use is not returned.
+    fn charge_ahead(&mut self, estimate: Duration) -> Result<(), Stopped> {
+        self.stop_if_ended(Instant::now())?;
+        self.charge()?;
+        self.charge_budget(estimate)?;
+        self.prepaid += estimate;
+        Ok(())
     }
 
     /// Returns the processor time since the job was started or resumed, and resets it.
@@ -231,6 +237,21 @@ pub fn begin_operation(estimate: Duration) -> Result<LongOperation, Stopped> {
     RUNNING.with_borrow_mut(|running| match running {
         Some(running) => running.begin_operation(estimate),
         None => Ok(LongOperation::default()),
+    })
+}
+
+/// Charges the caller of the current thread's job for work that follows and may take `estimate`. Does nothing on a
+/// thread that runs no job.
+///
+/// # Errors
+///
+/// Returns the reason for which the job must end: the budget is exhausted, or its time is over.
+pub fn charge_ahead(estimate: Duration) -> Result<(), Stopped> {
+    RUNNING.with_borrow_mut(|running| {
+        let Some(running) = running else { return Ok(()) };
+        let charged = running.charge_ahead(estimate);
+        running.stopped = running.stopped.or(charged.err());
+        charged
     })
 }
 

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
+    FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, SchedulerHandle, Stopped,
     job::{CancellationToken, Entry, Resumption, Suspension, WaitingJob},
     metrics::JobCounters,
     running_job::{RunningJob, YieldHook},
@@ -134,45 +134,12 @@ impl Scheduler {
         lane: Lane,
         jobs: impl ExactSizeIterator<Item = Job>,
     ) -> Result<(), SubmitError> {
-        let queue = self.shared.lane(lane);
-        let mut jobs = jobs.peekable();
-        let Some(caller) = jobs.peek().map(|job| job.caller.clone()) else { return Ok(()) };
-        let count = jobs.len();
-        let mut turned_away = Vec::new();
-        let mut state = queue.state.lock();
-        if state.stopped {
-            return Err(SubmitError::Stopping);
-        }
-        let expired = state.remove_expired(Instant::now());
-        let capacity = queue.config.capacity;
-        while state.waiting + count > capacity {
-            let own = state.queues[caller.priority.index()].caller_len(caller.id) + count;
-            let Some(other) = state.evict_waiting(caller.priority, own) else {
-                state.counters.overloaded += 1;
-                drop(state);
-                self.shared.end_expired(expired);
-                reject_all(turned_away, capacity);
-                return Err(SubmitError::Full { capacity });
-            };
-            turned_away.push(other);
-        }
-        for job in jobs {
-            let cancellation = Arc::new(CancellationToken::default());
-            if lane != Lane::Submission {
-                self.shared.jobs.lock().insert(job.ticket, cancellation.clone());
-            }
-            state.waiting += 1;
-            let entry = Entry::Waiting(Box::new(WaitingJob { job, cancellation }));
-            state.queues[caller.priority.index()].push(caller.id, entry);
-        }
-        self.shared.dispatch(lane, &mut state);
-        drop(state);
-        self.shared.end_expired(expired);
-        for waiting in &turned_away {
-            self.shared.jobs.lock().remove(&waiting.job.ticket);
-        }
-        reject_all(turned_away, capacity);
-        Ok(())
+        self.shared.submit_all(lane, jobs)
+    }
+
+    /// Returns a handle with which a job submits further jobs.
+    pub fn handle(&self) -> SchedulerHandle {
+        SchedulerHandle::new(&self.shared)
     }
 
     /// Ends the job with this ticket at its next checkpoint, or before it begins. Submissions are never
@@ -338,6 +305,53 @@ impl LaneState {
 impl SchedulerState {
     const fn lane(&self, lane: Lane) -> &LaneQueue {
         &self.lanes[lane.index()]
+    }
+
+    /// Queues several jobs of one caller: see [`Scheduler::submit_all`].
+    pub fn submit_all(
+        self: &Arc<Self>,
+        lane: Lane,
+        jobs: impl ExactSizeIterator<Item = Job>,
+    ) -> Result<(), SubmitError> {
+        let queue = self.lane(lane);
+        let mut jobs = jobs.peekable();
+        let Some(caller) = jobs.peek().map(|job| job.caller.clone()) else { return Ok(()) };
+        let count = jobs.len();
+        let mut turned_away = Vec::new();
+        let mut state = queue.state.lock();
+        if state.stopped {
+            return Err(SubmitError::Stopping);
+        }
+        let expired = state.remove_expired(Instant::now());
+        let capacity = queue.config.capacity;
+        while state.waiting + count > capacity {
+            let own = state.queues[caller.priority.index()].caller_len(caller.id) + count;
+            let Some(other) = state.evict_waiting(caller.priority, own) else {
+                state.counters.overloaded += 1;
+                drop(state);
+                self.end_expired(expired);
+                reject_all(turned_away, capacity);
+                return Err(SubmitError::Full { capacity });
+            };
+            turned_away.push(other);
+        }
+        for job in jobs {
+            let cancellation = Arc::new(CancellationToken::default());
+            if lane.is_cancellable() {
+                self.jobs.lock().insert(job.ticket, cancellation.clone());
+            }
+            state.waiting += 1;
+            let entry = Entry::Waiting(Box::new(WaitingJob { job, cancellation }));
+            state.queues[caller.priority.index()].push(caller.id, entry);
+        }
+        self.dispatch(lane, &mut state);
+        drop(state);
+        self.end_expired(expired);
+        for waiting in &turned_away {
+            self.jobs.lock().remove(&waiting.job.ticket);
+        }
+        reject_all(turned_away, capacity);
+        Ok(())
     }
 
     /// Rejects jobs whose time limit was exceeded before they began.

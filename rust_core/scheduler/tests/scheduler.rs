@@ -15,7 +15,7 @@ use std::{
 
 use foreseal_scheduler::{
     Caller, CpuBudget, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError,
-    begin_operation, checkpoint, record_late,
+    begin_operation, charge_ahead, checkpoint, record_late,
 };
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 fn scheduler(heavy: LaneConfig) -> Scheduler {
     let simple = LaneConfig::simple(1, 100);
-    Scheduler::start([simple, simple, heavy, simple]).unwrap()
+    Scheduler::start([simple, simple, heavy, simple, simple]).unwrap()
 }
 
 fn preemptive() -> LaneConfig {
@@ -62,7 +62,8 @@ fn lanes_do_not_wait_for_each_other() {
     scheduler.submit(Lane::Heavy, heavy).unwrap();
     started.recv_timeout(PATIENCE).unwrap();
     let (sender, receiver) = channel();
-    for (ticket, lane) in [(2, Lane::Submission), (3, Lane::Read), (4, Lane::Remote)] {
+    let others = [(2, Lane::Submission), (3, Lane::Read), (4, Lane::Remote), (5, Lane::Verification)];
+    for (ticket, lane) in others {
         let sender = sender.clone();
         scheduler
             .submit(lane, job(ticket, Caller::unlimited(1), move |_| sender.send(lane).unwrap()))
@@ -327,6 +328,38 @@ fn a_long_operation_is_charged_before_it_begins() {
     scheduler.submit(Lane::Heavy, job(1, caller, begin)).unwrap();
     let stopped = Stopped::Budget { retry_after: Duration::from_secs(3) };
     assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Some(stopped)));
+}
+
+#[test]
+fn work_is_charged_before_it_begins() {
+    let scheduler = scheduler(preemptive());
+    let left = Duration::from_secs(100);
+    let budget: Arc<dyn CpuBudget> = Arc::new(Fixed(Mutex::new(left)));
+    let caller = Caller { id: 1, priority: Priority::Public, budget: Some(budget) };
+    for (ticket, estimate, is_charged) in [(1, left / 2, true), (2, left / 2, false)] {
+        let (sender, receiver) = channel();
+        let work = move |_| sender.send(charge_ahead(estimate)).unwrap();
+        scheduler.submit(Lane::Verification, job(ticket, caller.clone(), work)).unwrap();
+        assert_eq!(receiver.recv_timeout(PATIENCE).unwrap().is_ok(), is_charged, "job {ticket}");
+    }
+    assert_eq!(charge_ahead(left), Ok(()), "this thread runs no job");
+}
+
+#[test]
+fn a_job_continues_in_another_lane() {
+    let scheduler = scheduler(preemptive());
+    let handle = scheduler.handle();
+    let (sender, receiver) = channel();
+    let second = handle.clone();
+    let first = move |_| {
+        let next = job(1, Caller::unlimited(1), move |outcome| sender.send(outcome).unwrap());
+        second.submit(Lane::Verification, next).unwrap();
+    };
+    scheduler.submit(Lane::Submission, job(1, Caller::unlimited(1), first)).unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Ok(())));
+    drop(scheduler);
+    let late = handle.submit(Lane::Verification, job(2, Caller::unlimited(1), |_| {}));
+    assert_eq!(late, Err(SubmitError::Stopping));
 }
 
 #[test]

@@ -13,6 +13,8 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils.crypto import keccak
 
+from clients.blob_transaction import SENDER as BLOB_SENDER
+from clients.blob_transaction import raw_blob_transaction
 from live import DEV_ACCOUNTS, Rpc, RpcFailure, in_one_block, wait_for
 from live.blocks import wait_for_block
 from live.contracts import contract
@@ -37,7 +39,7 @@ def tenth_more(fee: int) -> int:
 @pytest.fixture(scope="module")
 def unused(rpc: Rpc) -> Iterator[LocalAccount]:
     """Return funded accounts that no other test of this module has used."""
-    return iter(DEV_ACCOUNTS)
+    return (account for account in DEV_ACCOUNTS if account.address != BLOB_SENDER.address)
 
 
 @pytest.fixture
@@ -135,6 +137,14 @@ def test_replacement_needs_ten_percent_more_on_both_fees(rpc: Rpc, account: Loca
     second = submit(rpc, signed(account, 1, maxFeePerGas=max_fee, maxPriorityFeePerGas=tip, value=1))
     assert rpc("eth_getTransactionByHash", first) is None
     assert rpc("eth_getTransactionByHash", second)["maxFeePerGas"] == hex(max_fee)
+
+
+def test_the_nonce_is_checked_before_the_proofs_of_blobs(rpc: Rpc) -> None:
+    raw = bytearray(raw_blob_transaction())
+    raw[-1] ^= 1  # of the last proof
+    assert refused(rpc, "0x" + raw.hex()).message.startswith("blob sidecar is invalid")
+    preconfirm(rpc, signed(BLOB_SENDER, 0))
+    assert refused(rpc, "0x" + raw.hex()).message == NONCE_TOO_LOW
 
 
 @pytest.mark.parametrize("access_list", [None, []], ids=["legacy", "2930"])

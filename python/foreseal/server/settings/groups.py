@@ -8,6 +8,7 @@ from foreseal.server.settings.table import TABLE
 GROUPS = {
     "Chain": "Data directory, genesis, blocks and steps.",
     "Development chain": "Mining, and the development genesis with its funded accounts.",
+    "Pool": "Rules for submissions.",
     "Several machines": "Quorum journal, standby, replicas. See [several machines](../operate/cluster.md).",
     "Driver": "A consensus client that decides which blocks the node builds. See [OP chains](../operate/optimism.md).",
     "Network": "Listeners, accepted hosts and origins, proxies and processes.",
@@ -24,6 +25,7 @@ GROUPS = {
 _BY_SECTION = {
     "node": "Chain",
     "dev": "Development chain",
+    "pool": "Pool",
     "store": "Store",
     "cluster": "Several machines",
     "engine": "Driver",

@@ -13,6 +13,7 @@ from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, Pu
 from foreseal.server.settings.cluster_options import ClusterOptions
 from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.engine_options import EngineOptions
+from foreseal.server.settings.pool_options import PoolOptions
 from foreseal.server.settings.setting import REASON_IN_DATA, Setting, SettingsError
 from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import ASGI, NATIVE
@@ -180,6 +181,7 @@ class Settings:
     """Loopback host and port (0: any free one), or Unix socket, of the admin listener; None opens none."""
     hosts: frozenset[str] = frozenset()
     """Accepted host names in addition to loopback ones; empty accepts any unless `browsers` is set, `*` accepts any."""
+    pool: PoolOptions = field(default_factory=PoolOptions)
     store: StoreSettings = field(default_factory=StoreSettings)
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
@@ -314,6 +316,7 @@ class Settings:
                 "revert_reason": self.revert_reason,
                 "queue": self.limits.calls,
                 "max_free_memory": self.max_free_memory,
+                "pool": self.pool.for_core(public=self.public),
                 "store": asdict(self.store),
                 "memory": self.process_memory,
                 "limits": {**asdict(self.core_limits), "response": self.limits.response},
@@ -334,6 +337,7 @@ class Settings:
 
 SETTING_GROUPS: dict[str, type] = {
     "dev": DevChain,
+    "pool": PoolOptions,
     "store": StoreSettings,
     "cluster": ClusterOptions,
     "engine": EngineOptions,

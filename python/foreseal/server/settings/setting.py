@@ -21,6 +21,7 @@ PREFIX = "FORESEAL_"
 _SUBJECTS = {
     "limits": "the {} limit",
     "public": "the public {} limit",
+    "pool": "the pool's {}",
     "store": "the store's {}",
 }
 

@@ -28,12 +28,14 @@ from foreseal.server.settings.kinds import (
     ValueKind,
 )
 from foreseal.server.settings.limit_rows import LIMITS, PUBLIC
+from foreseal.server.settings.pool_rows import POOL
 from foreseal.server.settings.setting import REVERT_REASON_FIELDS, STARTED, Command, Setting
 from foreseal.server.sockets.listening import TRANSPORTS
 
 SECTIONS = {
     "node": "The chain and its block production.",
     "dev": "The development genesis: newest mainnet rules and funded accounts.",
+    "pool": "Rules for submissions to the pool.",
     "store": "The store on disk, and the journal.",
     "cluster": "Other machines: quorum journal, standby, replicas. See [several machines](../operate/cluster.md).",
     "engine": "The Engine API for a driver. See [OP chains](../operate/optimism.md).",
@@ -494,7 +496,7 @@ _LOG = (
 
 TABLE: dict[str, Setting] = {
     setting.key: setting
-    for setting in (*_NODE, *_DEV, *_STORE, *CLUSTER, *ENGINE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
+    for setting in (*_NODE, *_DEV, *POOL, *_STORE, *CLUSTER, *ENGINE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
 }
 """All settings by key."""
 

@@ -19,7 +19,7 @@ use foreseal_primitives::{ChainSpec, DEV_CHAIN_ID};
 use crate::chain::{Chain, GWEI, Key, pool, rich};
 
 /// Two sidecars of one blob each, in both versions. Computing the proofs is slow, so it happens once.
-static SIDECARS: LazyLock<[(BlobTransactionSidecar, BlobTransactionSidecarEip7594); 2]> =
+pub static SIDECARS: LazyLock<[(BlobTransactionSidecar, BlobTransactionSidecarEip7594); 2]> =
     LazyLock::new(|| {
         [b"one".as_slice(), b"another"].map(|data| {
             let settings = ethereum_kzg_settings(0);
@@ -29,12 +29,12 @@ static SIDECARS: LazyLock<[(BlobTransactionSidecar, BlobTransactionSidecarEip759
         })
     });
 
-fn cells(which: usize) -> Sidecar {
+pub fn cells(which: usize) -> Sidecar {
     Sidecar::Eip7594(SIDECARS[which].1.clone())
 }
 
 /// Returns a blob transaction in the pooled form, with the hashes of the sidecar.
-fn blob(key: &Key, fees: (u128, u128, u128), sidecar: Sidecar) -> Vec<u8> {
+pub fn blob(key: &Key, fees: (u128, u128, u128), sidecar: Sidecar) -> Vec<u8> {
     let hashes = sidecar.versioned_hashes().collect();
     blob_with(key, fees, sidecar, hashes)
 }
@@ -64,7 +64,7 @@ fn rejection(raw: &[u8]) -> PoolError {
     rich(1).0.submit(&pool(), raw).unwrap_err()
 }
 
-const FEES: (u128, u128, u128) = (2 * GWEI, GWEI, GWEI);
+pub const FEES: (u128, u128, u128) = (2 * GWEI, GWEI, GWEI);
 
 #[test]
 fn a_blob_transaction_is_accepted_and_stored_with_its_sidecar() {

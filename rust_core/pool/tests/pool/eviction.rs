@@ -174,3 +174,47 @@ fn a_sender_at_its_limit_fills_gaps_with_its_tail() {
     chain.submit(&pool, &key.legacy(2, 2 * GWEI)).unwrap();
     chain.submit(&pool, &keys[1].legacy(0, GWEI)).unwrap();
 }
+
+/// Returns a transaction with `length` bytes of input.
+fn long(key: &Key, nonce: u64, length: usize, price: u128) -> Vec<u8> {
+    key.raw(TxEip1559 {
+        gas_limit: 16_000_000,
+        input: vec![0; length].into(),
+        max_fee_per_gas: price,
+        max_priority_fee_per_gas: price,
+        ..transfer(nonce)
+    })
+}
+
+#[test]
+fn the_bytes_of_a_sender_are_bounded() {
+    let (chain, keys) = crowd(2);
+    let length = 100_000;
+    let size = long(&keys[0], 0, length, 9 * GWEI).len();
+    // A sixteenth of the pool: three of these transactions, and some bytes.
+    let config = PoolConfig {
+        max_bytes: 16 * (3 * size + 1_000),
+        max_transaction_bytes: 2 * size,
+        max_blob_transaction_bytes: 2 * size,
+        ..PoolConfig::default()
+    };
+    let pool = Pool::new(config);
+    let key = &keys[0];
+    for nonce in [0, 2, 3] {
+        chain.submit(&pool, &long(key, nonce, length, 9 * GWEI)).unwrap();
+    }
+    let limit = 3 * size + 1_000;
+    let full = PoolError::SenderBytes { size: 4 * size, limit };
+    assert_eq!(chain.submit(&pool, &long(key, 4, length, 9 * GWEI)), Err(full));
+    chain.submit(&pool, &key.legacy(4, 9 * GWEI)).unwrap();
+    // Two tails leave for a transaction that fills the gap.
+    let added = chain.submit(&pool, &long(key, 1, length, 9 * GWEI)).unwrap();
+    assert_eq!(added.evicted.len(), 2);
+    assert!(added.evicted.iter().all(|dropped| dropped.reason == DropReason::SenderFull));
+    assert_eq!(nonces(&pool.sender_content(&key.address).pooled), [0, 1, 2]);
+    // A replacement may not be larger than the bytes that are left.
+    let larger = chain.submit(&pool, &long(key, 2, length + 2_000, 19 * GWEI));
+    assert!(matches!(larger, Err(PoolError::SenderBytes { .. })), "{larger:?}");
+    chain.submit(&pool, &long(key, 2, length, 19 * GWEI)).unwrap();
+    chain.submit(&pool, &long(&keys[1], 0, length, 9 * GWEI)).unwrap();
+}

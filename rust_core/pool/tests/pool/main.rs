@@ -15,4 +15,5 @@ mod replica;
 mod rules;
 mod runnable;
 mod saved;
+mod verification;
 mod wire;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use alloy_consensus::{TxEip1559, TxEip4844, TxEip7702, TxLegacy};
 use alloy_eips::eip7702::{Authorization, SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, hex};
-use foreseal_pool::{PoolError, decode_many};
+use foreseal_pool::{Pool, PoolConfig, PoolError, decode_many, decode_unverified};
 use foreseal_primitives::{ChainSpec, DEV_CHAIN_ID, DEV_GAS_LIMIT, TRANSACTION_GAS_CAP, parse_genesis};
 use revm_bytecode::Bytecode;
 
@@ -116,6 +116,48 @@ fn gas_outside_the_limits_is_rejected() {
     let cap = TRANSACTION_GAS_CAP;
     assert_eq!(rejection(&chain, &with(cap + 1, &[])), PoolError::GasCap { have: cap + 1, cap });
     chain.submit(&pool(), &with(cap, &[])).unwrap();
+}
+
+#[test]
+fn a_tip_below_the_minimum_is_rejected() {
+    let (mut chain, key) = rich(1);
+    let min_tip = 1_000_000;
+    let pool = Pool::new(PoolConfig { min_tip, ..PoolConfig::default() });
+    let error = PoolError::Underpriced { tip: min_tip - 1, min_tip };
+    assert_eq!(error.message(), "transaction underpriced");
+    let wanted = [
+        ("maxPriorityFeePerGas", U256::from(min_tip - 1)),
+        ("wantMaxPriorityFeePerGas", U256::from(min_tip)),
+    ];
+    assert_eq!(error.data(), wanted);
+    let low =
+        [key.dynamic(0, 2 * GWEI, min_tip - 1), key.legacy(0, min_tip - 1), key.access_list(0, min_tip - 1)];
+    for raw in &low {
+        assert_eq!(chain.submit(&pool, raw), Err(error.clone()));
+        decode_unverified(raw, &pool.rules(&chain.spec, &chain.header).without_policy()).unwrap();
+    }
+    chain.submit(&pool, &key.dynamic(0, 2 * GWEI, min_tip)).unwrap();
+    chain.submit(&pool, &key.legacy(1, GWEI)).unwrap();
+    // The fees are checked before the state.
+    chain.fund(&key, 0);
+    assert_eq!(chain.submit(&pool, &low[0]), Err(error));
+}
+
+#[test]
+fn before_osaka_the_pool_may_have_a_gas_cap() {
+    let mut chain = chain_with(|genesis| {
+        genesis.config.osaka_time = None;
+        genesis.config.bpo1_time = None;
+        genesis.config.bpo2_time = None;
+    });
+    let key = Key::new(1);
+    chain.fund(&key, 1_000_000 * GWEI * GWEI);
+    let cap = TRANSACTION_GAS_CAP;
+    let capped = Pool::new(PoolConfig { max_gas: Some(cap), ..PoolConfig::default() });
+    let with = |gas_limit| key.raw(TxEip1559 { gas_limit, ..transfer(0) });
+    assert_eq!(chain.submit(&capped, &with(cap + 1)), Err(PoolError::GasCap { have: cap + 1, cap }));
+    chain.submit(&capped, &with(cap)).unwrap();
+    chain.submit(&pool(), &with(cap + 1)).unwrap();
 }
 
 #[test]

@@ -89,6 +89,8 @@ fn error() -> impl Strategy<Value = PoolError> {
         text().prop_map(E::Sidecar),
         any::<usize>().prop_map(|limit| E::SenderFull { limit }),
         any::<usize>().prop_map(|limit| E::PoolFull { limit }),
+        any::<(u128, u128)>().prop_map(|(tip, min_tip)| E::Underpriced { tip, min_tip }),
+        sizes.prop_map(|(size, limit)| E::SenderBytes { size, limit }),
         state_error().prop_map(E::State),
     ]
 }

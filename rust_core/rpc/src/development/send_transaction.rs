@@ -122,7 +122,7 @@ impl TransactionFees {
     fn for_call(context: &Context<'_>, call: &CallObject) -> Result<Self, Error> {
         let view = context.view()?;
         let base_fee = u128::from(view.pending().block.header.base_fee_per_gas.unwrap_or(0));
-        let tip = suggested_tip(view);
+        let tip = suggested_tip(context, view);
         let max_fee = call.max_fee_per_gas.unwrap_or(u128::MAX);
         let max_priority_fee_per_gas = call.max_priority_fee_per_gas.unwrap_or(tip.min(max_fee));
         let enough = (2 * base_fee).saturating_add(max_priority_fee_per_gas);

@@ -4,7 +4,9 @@ use alloy_primitives::{Bytes, TxKind, U256};
 use foreseal_testkit::{Fees, TransactionKinds, Workload, deploy_code};
 use serde_json::{Value, json};
 
-use super::Bench;
+use foreseal_pool::PoolConfig;
+
+use super::{Bench, raw_params};
 
 fn number(value: &Value) -> u64 {
     u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
@@ -19,6 +21,22 @@ fn the_gas_price_follows_the_block_being_built() {
     assert_eq!(number(&bench.call("eth_gasPrice", "[]")), number(base_fee) + number(&tip));
     assert_eq!(bench.call("eth_baseFee", "[]"), *base_fee);
     assert_eq!(bench.call("eth_blobBaseFee", "[]"), json!("0x1"), "nobody has sent a blob");
+}
+
+#[test]
+fn suggested_fees_are_no_less_than_the_minimum_tip() {
+    let min_tip = 7_000_000_000;
+    let bench = Bench::with_pool(1, PoolConfig { min_tip, ..PoolConfig::default() });
+    let base_fee = number(&bench.call("eth_getBlockByNumber", r#"["pending",false]"#)["baseFeePerGas"]);
+    let tip = bench.call("eth_maxPriorityFeePerGas", "[]");
+    assert_eq!(u128::from(number(&tip)), min_tip);
+    assert_eq!(number(&bench.call("eth_gasPrice", "[]")), base_fee + number(&tip));
+    let wallet = &bench.wallets[0];
+    let fees = |tip| Fees { max_fee: 20_000_000_000, tip };
+    let low = wallet.transfer(0, wallet.address, 1, fees(min_tip - 1));
+    let error = bench.error("eth_sendRawTransaction", &raw_params(&low));
+    assert_eq!((error.code, error.message.as_str()), (-32000, "transaction underpriced"));
+    bench.submit(&wallet.transfer(0, wallet.address, 1, fees(min_tip)));
 }
 
 #[test]

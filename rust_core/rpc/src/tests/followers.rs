@@ -79,9 +79,14 @@ impl Pair {
 /// Calls a method that may have to wait, like the worker pool.
 fn call(api: &Api, name: &str, params: &str) -> Result<Value, RpcError> {
     let (row, node) = (method(name).unwrap(), api.node());
-    let wait = match api.begin(node.view().as_ref(), row, params.as_bytes())? {
+    let begun = match api.begin(node.view().as_ref(), row, params.as_bytes())? {
+        Reply::Verification(pending) => api.verify(row, *pending)?,
+        begun => begun,
+    };
+    let wait = match begun {
         Reply::Ready(answer) => return Ok(serde_json::from_slice(&answer).unwrap()),
         Reply::Later(wait) => wait,
+        Reply::Verification(_) => unreachable!("it is verified"),
     };
     let end = Instant::now() + MAX_WAIT;
     loop {
@@ -186,7 +191,13 @@ fn a_submission_returns_once_the_follower_has_it() {
     pair.bench.tick();
     pair.caught_up();
     let poor = Wallet::numbered(99);
-    let rejected = [transfer(199), transfer(3), poor.transfer(0, wallet.address, 1, Fees::default())];
+    let rejected = [
+        transfer(199),
+        transfer(3),
+        poor.transfer(0, wallet.address, 1, Fees::default()),
+        wallet.set_code(3, &poor, 0, wallet.address),
+        poor.set_code(0, &poor, 1, wallet.address),
+    ];
     let mut messages = BTreeSet::new();
     for raw in &rejected {
         let ours = pair.bench.error("eth_sendRawTransaction", &raw_params(raw));
@@ -195,8 +206,12 @@ fn a_submission_returns_once_the_follower_has_it() {
         messages.insert(ours.message);
     }
     assert!(messages.contains("nonce too low"), "{messages:?}");
+    let list = wallet.set_code(200, &poor, 0, wallet.address);
+    let hash = call(&pair.follower, "eth_sendRawTransaction", &raw_params(&list)).unwrap();
+    let pooled = pair.bench.api.node().pool().get(&hash.as_str().unwrap().parse().unwrap()).unwrap();
+    assert_eq!(pooled.transaction().authorities(), [Some(poor.address)]);
     let gap = call(&pair.follower, "eth_sendRawTransactionSync", &raw_params(&transfer(300))).unwrap_err();
-    assert_eq!((gap.code, data(&gap)), (6, json!("0xc8")));
+    assert_eq!((gap.code, data(&gap)), (6, json!("0xc9")));
     let again = call(&pair.follower, "eth_sendRawTransactionSync", &raw_params(&transfer(0))).unwrap();
     assert_eq!(again["status"], json!("0x1"), "the receipt as the view has it");
 }

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_testkit::{Fees, Wallet};
 
 use super::Bench;
-use crate::{Answered, Api, Limits, Submissions, envelope};
+use crate::{Answered, Api, BodyProgress, Limits, RpcError, Submissions, envelope};
 
 fn api(bench: &Bench) -> Arc<Api> {
     Arc::new(bench.api.with_limits(Limits::default()))
@@ -35,8 +35,16 @@ fn answers(submissions: &Submissions) -> Vec<Answered> {
     let chunks = (0..submissions.slices()).rev();
     let mut worked: Vec<_> = chunks.map(|chunk| submissions.work(chunk)).collect();
     let last = worked.pop().expect("there is one");
-    assert!(worked.iter().all(Option::is_none));
-    last.expect("the last has the answers")
+    assert!(worked.iter().all(|progress| matches!(progress, BodyProgress::Decoding)));
+    all(last)
+}
+
+/// Returns the answers of a body whose last chunk is decoded.
+fn all(progress: BodyProgress) -> Vec<Answered> {
+    match progress {
+        BodyProgress::Answered(answers) => answers,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -69,7 +77,7 @@ fn a_batched_call_has_the_same_error_as_alone() {
         assert_eq!(answer.1.as_ref(), Err(&alone));
     }
     let none = read(&api(&bench), &call(7, &good).replace(&format!("\"{good}\""), "")).expect("plain");
-    assert_eq!(none.work(0).expect("one piece")[0].1, Err(bench.error("eth_sendRawTransaction", "[]")));
+    assert_eq!(all(none.work(0))[0].1, Err(bench.error("eth_sendRawTransaction", "[]")));
 }
 
 #[test]
@@ -77,9 +85,9 @@ fn nothing_enters_before_all_chunks_are_read() {
     let bench = Bench::new(1);
     let raws: Vec<_> = (0..17).map(|nonce| transfer(&bench.wallets[0], nonce)).collect();
     let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
-    assert!(submissions.work(0).is_none());
+    assert!(matches!(submissions.work(0), BodyProgress::Decoding));
     assert_eq!(bench.api.node().pool().all().len(), 0);
-    assert_eq!(submissions.work(1).map(|answers| answers.len()), Some(17));
+    assert_eq!(all(submissions.work(1)).len(), 17);
     assert_eq!(bench.api.node().pool().all().len(), 17);
 }
 
@@ -109,4 +117,27 @@ fn other_bodies_use_the_slow_path() {
     let many = format!("[{}]", vec![one.as_str(); 101].join(","));
     assert!(read(&api(&bench), &many).is_none(), "more than a batch may have");
     assert!(read(&api(&bench), &one).is_some_and(|single| !single.is_batch()));
+}
+
+/// Submissions with authorizations are verified in a lane of their own, and in the order of the batch.
+#[test]
+fn a_batch_continues_after_each_verification() {
+    let bench = Bench::new(2);
+    let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
+    let list = |nonce| a.set_code(nonce, &b, 0, Address::repeat_byte(7));
+    let raws = [transfer(&a, 0), list(1), list(2), transfer(&a, 3)];
+    let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
+    let pooled = || bench.api.node().pool().counts().pooled;
+    assert!(matches!(submissions.work(0), BodyProgress::Verification));
+    assert_eq!(pooled(), 1);
+    assert!(matches!(submissions.verify_next(Ok(())), BodyProgress::Verification));
+    assert_eq!(pooled(), 2);
+    let full = RpcError::queue_full(8);
+    let answers = all(submissions.verify_next(Err(full.clone())));
+    assert_eq!(
+        answers.iter().map(|(_, result)| result.is_ok()).collect::<Vec<_>>(),
+        [true, true, false, true]
+    );
+    assert_eq!(answers[2], ("2".to_owned(), Err(full)));
+    assert_eq!((pooled(), bench.api.node().pool().counts().queued), (2, 1));
 }

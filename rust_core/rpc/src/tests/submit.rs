@@ -6,7 +6,7 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, data, raw_params};
-use crate::{Error, RpcError};
+use crate::{Error, Reply, RpcError, method};
 
 const TO: Address = Address::repeat_byte(0xaa);
 
@@ -132,4 +132,45 @@ fn the_error_of_a_lost_answer_names_the_transaction() {
     let error = RpcError::from(Error::Submit(SubmitError::Unknown { hash }));
     assert_eq!((error.code, data(&error)), (-32002, json!(hash)));
     assert!(error.message.ends_with("the transaction may have been accepted"));
+}
+
+fn begin(bench: &Bench, raw: &[u8]) -> Result<Reply, RpcError> {
+    let row = method("eth_sendRawTransaction").unwrap();
+    bench.api.begin(Some(&bench.view()), row, raw_params(raw).as_bytes())
+}
+
+#[test]
+fn a_submission_without_funds_is_rejected_before_verification() {
+    let bench = Bench::new(1);
+    let (rich, poor) = (bench.wallets[0].clone(), Wallet::numbered(77));
+    let mut wrong = poor.blob(0, TO, 1).to_vec();
+    // The last byte belongs to the last proof.
+    *wrong.last_mut().unwrap() ^= 1;
+    for raw in [&wrong[..], &poor.set_code(0, &rich, 0, TO)] {
+        let error = begin(&bench, raw).unwrap_err();
+        assert_eq!(error.message, "insufficient funds for gas * price + value");
+    }
+    let mut wrong = rich.blob(0, TO, 1).to_vec();
+    *wrong.last_mut().unwrap() ^= 1;
+    assert!(matches!(begin(&bench, &wrong), Ok(Reply::Verification(_))));
+    let error = rejection(&bench, &wrong);
+    assert!(error.message.starts_with("blob sidecar is invalid"), "{error:?}");
+}
+
+#[test]
+fn a_verified_submission_is_checked_against_the_newest_state() {
+    let mut bench = Bench::new(2);
+    let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
+    let row = method("eth_sendRawTransaction").unwrap();
+    let list = a.set_code(0, &b, 0, TO);
+    let begun = || match begin(&bench, &list) {
+        Ok(Reply::Verification(pending)) => *pending,
+        other => panic!("{other:?}"),
+    };
+    let [first, second, third] = [begun(), begun(), begun()];
+    assert!(matches!(bench.api.verify(row, first), Ok(Reply::Ready(_))));
+    assert_eq!(bench.api.verify(row, second).unwrap_err().message, "already known");
+    assert_eq!(begin(&bench, &list).unwrap_err().message, "already known");
+    bench.seal();
+    assert_eq!(bench.api.verify(row, third).unwrap_err().message, "nonce too low");
 }

@@ -91,7 +91,7 @@ def test_line_is_found_for_every_spelling_of_a_key(tmp_path: Path) -> None:
         ("[limit]\nbody = 1", "f.toml:1: unknown section [limit]: did you mean [limits]?"),
         (
             "[qqqq]\nbody = 1",
-            "f.toml:1: unknown section [qqqq]: expected one of [node], [dev], [store], [cluster], ",
+            "f.toml:1: unknown section [qqqq]: expected one of [node], [dev], [pool], [store], [cluster], ",
         ),
         ("datadir = 'x'", "f.toml:1: datadir must be in a section: did you mean node.datadir?"),
         ("limits = 5", "f.toml:1: limits must be a section: write [limits] above its settings"),

@@ -58,6 +58,8 @@ ENVIRONMENT = {
     "FORESEAL_PUBLIC": "1",
     "FORESEAL_ADMIN": "[::1]:8546",
     "FORESEAL_HOSTS": "a.example, B.example",
+    "FORESEAL_POOL_MIN_TIP": "7",
+    "FORESEAL_POOL_MAX_GAS": "30000",
     "FORESEAL_STORE_MAP": "2000000",
     "FORESEAL_STORE_PROOFS": "2048",
     "FORESEAL_STORE_RECENT": "16",
@@ -131,6 +133,7 @@ def test_every_variable_is_read() -> None:
         "revert_reason": "data",
         "queue": 3,
         "max_free_memory": 3_000_000,
+        "pool": {"min_tip": 7, "max_gas": 30_000},
         "store": {
             "map": 2_000_000,
             "proofs": 2048,
@@ -162,6 +165,22 @@ def test_every_variable_is_read() -> None:
     }
     assert settings.log.slow == 3000
     assert (settings.drain_time, settings.drain_delay) == (20_000, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "pool"),
+    [
+        ({}, {"min_tip": 0, "max_gas": None}),
+        ({"FORESEAL_PUBLIC": "1"}, {"min_tip": 1_000_000, "max_gas": 1 << 24}),
+        (
+            {"FORESEAL_PUBLIC": "1", "FORESEAL_POOL_MIN_TIP": "0", "FORESEAL_POOL_MAX_GAS": "0"},
+            {"min_tip": 0, "max_gas": None},
+        ),
+    ],
+)
+def test_only_a_public_node_has_rules_of_the_pool(changes: dict[str, str], pool: dict[str, int | None]) -> None:
+    settings = from_environment({"FORESEAL_DATADIR": "/d"} | changes)
+    assert orjson.loads(settings.for_core())["pool"] == pool
 
 
 def test_the_development_chain_reaches_the_core_in_wei() -> None:
