@@ -12,9 +12,9 @@ use crate::Error;
 /// Size in bytes above which a result counts.
 const LARGE: usize = 1 << 20;
 /// Maximum size in bytes of the large results of all public callers that exist at once.
-const MAX_TOTAL: usize = 256 << 20;
+const MAX_TOTAL: usize = 48 << 20;
 /// Maximum size in bytes of those of one caller, who may always have one.
-const MAX_CALLER: usize = 64 << 20;
+const MAX_CALLER: usize = 24 << 20;
 
 /// Budget of large results of public callers, from the start of their rendering until they are copied for sending.
 #[derive(Debug, Default)]
@@ -107,7 +107,7 @@ mod tests {
         assert!(answers.reserve_for(1, LARGE).unwrap().is_none(), "small results do not count");
         let first = answers.reserve_for(1, MAX_CALLER + 1).unwrap().expect("one is always admitted");
         assert!(answers.reserve_for(1, LARGE + 1).is_err());
-        let other = answers.reserve_for(2, MAX_CALLER).unwrap();
+        let other = answers.reserve_for(2, MAX_CALLER / 2).unwrap();
         let json = first.attach(Bytes::from_static(b"[]"));
         let clone = json.clone();
         drop(json);
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn all_callers_share_one_budget() {
         let answers = LargeAnswers::default();
-        let held: Vec<_> = (0..4).map(|caller| answers.reserve_for(caller, MAX_CALLER).unwrap()).collect();
+        let held: Vec<_> = (0..2).map(|caller| answers.reserve_for(caller, MAX_TOTAL / 2).unwrap()).collect();
         assert!(answers.reserve_for(9, LARGE + 1).is_err());
         drop(held);
         assert!(answers.reserve_for(9, LARGE + 1).is_ok());

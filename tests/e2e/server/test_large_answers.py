@@ -89,7 +89,7 @@ def test_concurrent_large_receipts_have_a_budget() -> None:
             if "error" not in answer:
                 return len(answer["result"]["logs"])
             assert answer["error"]["code"] == -32005
-            assert answer["error"]["data"] == {"limit": "large_responses", "max": 64 * MIB, "retryAfterMs": 1000}
+            assert answer["error"]["data"] == {"limit": "large_responses", "max": 24 * MIB, "retryAfterMs": 1000}
             return 0
 
         with ThreadPoolExecutor(6) as threads:
