@@ -48,7 +48,7 @@ def outcomes(node: Node, count: int, seconds: float = 30) -> dict[int, bytes | R
         assert readable, f"{len(found)} of {count} outcomes came"
         for ticket, outcome in node.drain()[0]:
             assert not isinstance(outcome, list), "only submissions have several outcomes"
-            found[ticket] = outcome
+            found[ticket] = outcome if isinstance(outcome, RpcError) else bytes(outcome)
     return found
 
 

@@ -118,7 +118,7 @@ class CallRouter:
         if isinstance(answer, RpcError):
             return answer
         signatures = {name: signature for name, (_, signature) in self._registered.items()}
-        return discovery.with_registered(method, answer, signatures)
+        return discovery.with_registered(method, bytes(answer), signatures)
 
     def _refusal(self, method: str, limiter: RateLimiter | None) -> RejectedCall | None:
         """Return the rejection of a forbidden method, or of a call at a limit of worker threads; None if accepted."""

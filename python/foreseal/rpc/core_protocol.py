@@ -8,8 +8,35 @@ if TYPE_CHECKING:
     # The supervisor imports this module, and loads no core.
     from foreseal._core import Answered, ParsedBody, Submitted
 
-CallOutcome = bytes | RpcError
-"""JSON bytes of a result, or the error in its place."""
+
+class LargeAnswer(Protocol):
+    """Answer to a call with a large result, in parts."""
+
+    def __len__(self) -> int:
+        """Return the size in bytes."""
+
+    def __bytes__(self) -> bytes:
+        """Return a copy, in one part."""
+
+
+class LargeResult(Protocol):
+    """JSON of a result of 1 MiB or more, whose memory the core owns."""
+
+    def __len__(self) -> int:
+        """Return the size in bytes."""
+
+    def __bytes__(self) -> bytes:
+        """Return a copy."""
+
+    def within(self, before: bytes, after: bytes, /) -> LargeAnswer:
+        """Return the answer that has these bytes around the result."""
+
+
+CallOutcome = bytes | LargeResult | RpcError
+"""JSON of a result, or the error in its place."""
+
+Answer = bytes | LargeAnswer
+"""JSON of the answer to a request."""
 
 SlowCall = tuple[str, float, int]
 """Method, seconds and bytes of the result of a call that was not quick."""

@@ -11,7 +11,7 @@ from foreseal.rpc.batch import Batch, WaitingCall
 from foreseal.rpc.call_metrics import QUICK, CallMetrics
 from foreseal.rpc.call_router import CallRouter
 from foreseal.rpc.completions import Completions
-from foreseal.rpc.core_protocol import CallOutcome, Core, SlowCall
+from foreseal.rpc.core_protocol import Answer, CallOutcome, Core, SlowCall
 from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.limits import Limits, ResponseBudget
 from foreseal.rpc.rate_limiter import RateLimiter
@@ -26,7 +26,7 @@ from foreseal.rpc.time_slices import TimeSlices
 if TYPE_CHECKING:
     from foreseal._core import ParsedBody, ParsedCall, Submitted
 
-HttpReply = tuple[int, bytes, int]
+HttpReply = tuple[int, Answer, int]
 """HTTP status, body, and the seconds after which the caller may retry (0: not stated)."""
 
 StartedReply = tuple[bytes | None, str, CallOutcome | asyncio.Future[CallOutcome]]
@@ -264,7 +264,7 @@ class Dispatcher:
             [(ident, outcome)] = outcomes
             return self._reply(ident, METHOD, outcome, begun, None)
         allowance = ResponseBudget(self._limits.response)
-        answers = [self._render(ident, METHOD, outcome, begun, None, allowance) for ident, outcome in outcomes]
+        answers = [bytes(self._render(ident, METHOD, outcome, begun, None, allowance)) for ident, outcome in outcomes]
         return OK, b"[%b]" % b",".join(answers), 0
 
     async def _finish_later(self, submission: SubmittedBody, done: asyncio.Future[SubmittedBody]) -> HttpReply:
@@ -318,7 +318,7 @@ class Dispatcher:
         position, ident, method, begun, future = batch.waiting[0]
         outcome = await self._outcome(future)
         batch.waiting.popleft()
-        batch.answers[position] = self._render(ident, method, outcome, begun, batch.limiter, batch.allowance)
+        batch.answers[position] = bytes(self._render(ident, method, outcome, begun, batch.limiter, batch.allowance))
 
     def _start_next(self, batch: Batch) -> None:
         index, begun = batch.next, perf_counter()
@@ -329,7 +329,7 @@ class Dispatcher:
                 batch.exchange.detach()
             batch.waiting.append(WaitingCall(index, ident, method, begun, outcome))
         else:
-            batch.answers[index] = self._render(ident, method, outcome, begun, batch.limiter, batch.allowance)
+            batch.answers[index] = bytes(self._render(ident, method, outcome, begun, batch.limiter, batch.allowance))
 
     def _start(self, batch: Batch, call: "ParsedCall") -> StartedReply:
         limiter, ident, method = batch.limiter, call.id, call.method
@@ -366,10 +366,10 @@ class Dispatcher:
         begun: float,
         limiter: RateLimiter | None,
         allowance: ResponseBudget | None = None,
-    ) -> bytes:
+    ) -> Answer:
         """Count the call and return its answer; no bytes for a notification."""
         key = None if limiter is None else limiter.key
-        if isinstance(outcome, bytes):
+        if not isinstance(outcome, RpcError):
             size = len(outcome)
             if limiter is not None and size > _LARGE_BODY:
                 limiter.charge_cpu(size * _BYTE_TIME)

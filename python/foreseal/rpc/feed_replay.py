@@ -90,7 +90,7 @@ class FeedReplay:
             raise outcome
         if self._limiter is not None:
             self._limiter.charge_cpu(len(outcome) * _BYTE_TIME)
-        page: dict[str, Any] = orjson.loads(outcome)
+        page: dict[str, Any] = orjson.loads(bytes(outcome))
         return page
 
 

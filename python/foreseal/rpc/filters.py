@@ -174,7 +174,7 @@ class TierFilters:
             if victim is not None:
                 await _outcome(run(UNINSTALL, b'["0x%x"]' % victim))
             outcome = await _outcome(run(method, params))
-            ident = None if isinstance(outcome, RpcError) else int(orjson.loads(outcome), 16)
+            ident = None if isinstance(outcome, RpcError) else int(orjson.loads(bytes(outcome)), 16)
         except asyncio.CancelledError:
             made.cancel()
             raise

@@ -21,6 +21,7 @@ mod genesis;
 mod input;
 mod journal;
 mod lanes;
+mod large_result;
 mod load;
 mod log;
 mod memory;
@@ -77,6 +78,8 @@ mod _core {
     use crate::genesis::{genesis_hash, newest_genesis};
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
+    #[pymodule_export]
+    use crate::large_result::{PyLargeAnswer, PyLargeResult};
     #[pymodule_export]
     use crate::load::{PyLoad, PyResponder, PySubscribers, read_answer, sign_transactions};
     #[pymodule_export]

@@ -27,6 +27,7 @@ use crate::entrance::{EntranceLimits, PyEntrance};
 use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
 use crate::lanes;
+use crate::large_result::PyLargeResult;
 use crate::log;
 use crate::memory;
 use crate::metrics::metrics_json;
@@ -208,7 +209,8 @@ impl PyNode {
 
     /// Returns finished work and notices, each oldest first.
     ///
-    /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes or RpcError. For a body of
+    /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes (a `LargeResult` above
+    /// 1 MiB) or RpcError. For a body of
     /// submissions it is the whole answer, or a list of outcomes, each preceded by the JSON of its id.
     ///
     /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). Results that
@@ -216,14 +218,17 @@ impl PyNode {
     /// that began at this sequence number or before cannot continue.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<DrainedEntries<'py>> {
         let object = |outcome: Outcome| match outcome {
-            Ok(json) => PyBytes::new(py, &json).into_any(),
-            Err(error) => rpc_error(error).into_value(py).into_bound(py).into_any(),
+            Ok(json) => PyLargeResult::wrap(py, json),
+            Err(error) => Ok(rpc_error(error).into_value(py).into_bound(py).into_any()),
         };
-        let answered = |(id, outcome): Answered| (PyBytes::new(py, id.as_bytes()), object(outcome));
+        let answered = |(id, outcome): Answered| Ok((PyBytes::new(py, id.as_bytes()), object(outcome)?));
         let finished = |finished| match finished {
-            Finished::Call(outcome) => Ok(object(outcome)),
+            Finished::Call(outcome) => object(outcome),
             Finished::Submissions(answer) => Ok(PyBytes::new(py, &answer).into_any()),
-            Finished::Body(all) => PyList::new(py, all.into_iter().map(answered)).map(Bound::into_any),
+            Finished::Body(all) => {
+                let all = all.into_iter().map(answered).collect::<PyResult<Vec<_>>>()?;
+                PyList::new(py, all).map(Bound::into_any)
+            }
         };
         let Drained { outcomes, notices } = self.core.completions.drain();
         let outcomes = outcomes.into_iter().map(|(ticket, all)| Ok((ticket, finished(all)?)));

@@ -12,6 +12,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::large_result::PyLargeAnswer;
+
 /// Most connections that wait for the end of an iteration, so that the first answer is not delayed by many others.
 pub const MAX_BATCH: usize = 16;
 /// Size in bytes above which an answer is written at once: writing it costs more than batching saves.
@@ -137,15 +139,19 @@ impl PyBatchedTransport {
         self.write_now(py, data)
     }
 
-    /// Writes a response, `soon` at the end of this iteration. A long body is not copied.
+    /// Writes a response, `soon` at the end of this iteration. A long body, `bytes` or a `LargeAnswer`, is not copied.
     #[pyo3(signature = (head, body, *, soon=false))]
     fn write_response(
         slf: &Bound<'_, Self>,
         head: &Bound<'_, PyBytes>,
-        body: &Bound<'_, PyBytes>,
+        body: &Bound<'_, PyAny>,
         soon: bool,
     ) -> PyResult<()> {
         let py = slf.py();
+        if let Ok(answer) = body.cast::<PyLargeAnswer>() {
+            return slf.get().writelines(py, answer.get().buffers(head)?.as_any());
+        }
+        let body = body.cast::<PyBytes>()?;
         if body.as_bytes().len() > MAX_BATCHED_SIZE {
             return slf.get().writelines(py, PyTuple::new(py, [head, body])?.as_any());
         }

@@ -1,12 +1,15 @@
 """A receipt of thousands of logs on a public node: served, rejected before it is rendered, and read in pages."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from certificates import certificates
 from live import Rpc, RpcFailure, live_node, wait_for
 from live.accounts import dev_account
 from live.sending import Sender
@@ -56,6 +59,27 @@ def test_largest_receipt_is_served_by_default(transport: str) -> None:
         with RawWebSocket(port, "/") as socket:
             assert socket.request("eth_getTransactionReceipt", transaction) == receipt
             assert socket.request("eth_getLogs", {"fromBlock": block, "toBlock": block}) == receipt["logs"]
+
+
+def test_large_answer_is_complete_over_tls_and_in_a_batch(
+    transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.ca))
+    tls = made.issue()
+    options = "--transport", transport, "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)
+    with live_node(*options) as node:
+        transaction = emit(node.rpc)
+        receipt = node.rpc("eth_getTransactionReceipt", transaction)
+        assert len(receipt["logs"]) > LOGS
+        calls = [("eth_chainId", []), ("eth_getTransactionReceipt", [transaction]), ("eth_blockNumber", [])]
+        body = [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            for number, (method, params) in enumerate(calls)
+        ]
+        chain_id, batched, number = json.loads(node.rpc.post(json.dumps(body).encode()).body)
+        assert (chain_id["result"], batched["result"]) == ("0x7a69", receipt)
+        assert int(number["result"], 16) > 0
 
 
 def test_receipt_above_limit_is_rejected_and_paged(transport: str) -> None:

@@ -84,7 +84,7 @@ class AsgiEndpoint(Endpoint):
                 return None
             status, answer, seconds = found
         # A plain tuple: creating a named one takes as long as parsing a call.
-        return status, handler.response_headers(seconds, view, headers), answer
+        return status, handler.response_headers(seconds, view, headers), bytes(answer)
 
     async def _body(self, caller: Caller, headers: Headers, receive: Receive) -> bytes | HttpResponse:
         """Read the body of a call, or return an error response."""

@@ -8,7 +8,7 @@ from foreseal.bounded_cache import BoundedCache
 from foreseal.errors import RpcError
 from foreseal.pages import StaticSite
 from foreseal.rpc import HttpReply, error_codes
-from foreseal.rpc.core_protocol import Core
+from foreseal.rpc.core_protocol import Answer, Core
 from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
 from foreseal.rpc.response_envelope import NULL, failure, over_limit
 from foreseal.rpc.session import RequestExchange
@@ -57,7 +57,7 @@ class CallTracer(Protocol):
         """Answer a body like `CallerTier.answer`."""
 
 
-HttpAnswer = tuple[int, list[tuple[bytes, bytes]], bytes]
+HttpAnswer = tuple[int, list[tuple[bytes, bytes]], Answer]
 """Status, headers and body of an HTTP response."""
 
 

@@ -502,7 +502,7 @@ class HttpConnection(HttpState):
             self.since = self._owner.now
             self._transport.write_soon(answer)
         else:
-            body = answer.partition(b"\r\n\r\n")[2] if is_complete else answer
+            body = bytes(answer).partition(b"\r\n\r\n")[2] if is_complete else answer
             self._write_reply((status, body, seconds), view, headers, keep_alive=True, old=False)
         self._go_on()
 

@@ -121,7 +121,7 @@ class _TracedRequest:
     def end(self, reply: HttpReply, *, is_inline: bool) -> None:
         """End the spans with the response. `is_inline` is True if no worker thread was waited for."""
         status, answer, _ = reply
-        code = _error_code(answer)
+        code = _error_code(answer) if isinstance(answer, bytes) else None
         self._call.set_attribute("foreseal.execution", "inline" if is_inline else "waited")
         self._span.set_attributes({"http.response.status_code": status, "foreseal.response.bytes": len(answer)})
         if code is not None:

@@ -263,7 +263,8 @@ class WebSocketConnection:
 
     def _send_reply(self, exchange: RequestExchange, reply: HttpReply) -> None:
         # The HTTP status is not sent on a WebSocket: the body has the error.
-        _, answer, seconds = reply
+        _, found, seconds = reply
+        answer = bytes(found)
         if seconds:
             # Rejections must not use up the event loop.
             self._delay = min(_FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS)), seconds, _MAX_DELAY)

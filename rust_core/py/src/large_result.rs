@@ -1,0 +1,89 @@
+//! Results of many bytes, which the event loop sends without copying them.
+
+use std::os::raw::c_int;
+
+use bytes::Bytes;
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
+
+/// Size in bytes from which a result is not copied: to copy it takes the event loop about 1 ms for each MiB.
+const MIN_SIZE: usize = 1 << 20;
+
+/// JSON of a large result. The core and Python share its memory.
+#[pyclass(name = "LargeResult", module = "foreseal._core", frozen)]
+pub struct PyLargeResult(Bytes);
+
+impl PyLargeResult {
+    /// Returns the JSON of a result: `bytes`, or a `LargeResult` for a large one.
+    pub fn wrap(py: Python<'_>, json: Bytes) -> PyResult<Bound<'_, PyAny>> {
+        if json.len() < MIN_SIZE {
+            return Ok(PyBytes::new(py, &json).into_any());
+        }
+        Bound::new(py, Self(json)).map(Bound::into_any)
+    }
+}
+
+#[pymethods]
+impl PyLargeResult {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns a copy.
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0)
+    }
+
+    /// Returns the answer that has `before` and `after` around the result.
+    fn within(slf: Bound<'_, Self>, before: Py<PyBytes>, after: Py<PyBytes>) -> PyLargeAnswer {
+        PyLargeAnswer { before, result: slf.unbind(), after }
+    }
+
+    /// # Safety
+    ///
+    /// Python calls it with a pointer to a view, or with a null pointer.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("no view"));
+        }
+        let json = &slf.get().0;
+        let length = ffi::Py_ssize_t::try_from(json.len())?;
+        // SAFETY: the view holds a reference to `slf`, which owns the memory and never changes it. It is read-only.
+        let done = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), json.as_ptr().cast_mut().cast(), length, 1, flags)
+        };
+        if done == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+}
+
+/// Answer with a large result. A transport sends its parts without joining them.
+#[pyclass(name = "LargeAnswer", module = "foreseal._core", frozen)]
+pub struct PyLargeAnswer {
+    before: Py<PyBytes>,
+    result: Py<PyLargeResult>,
+    after: Py<PyBytes>,
+}
+
+impl PyLargeAnswer {
+    /// Returns `head` and the answer, in buffers.
+    pub fn buffers<'py>(&self, head: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = head.py();
+        let result = PyMemoryView::from(self.result.bind(py).as_any())?;
+        PyTuple::new(py, [head.as_any(), self.before.bind(py), result.as_any(), self.after.bind(py)])
+    }
+}
+
+#[pymethods]
+impl PyLargeAnswer {
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.before.as_bytes(py).len() + self.result.get().0.len() + self.after.as_bytes(py).len()
+    }
+
+    /// Returns the parts joined.
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let parts = [self.before.as_bytes(py), &self.result.get().0, self.after.as_bytes(py)];
+        PyBytes::new(py, &parts.concat())
+    }
+}
