@@ -24,9 +24,9 @@ pub enum Sent {
 
 impl Node {
     /// Submits a signed transaction to the pool. Decoding, signature recovery and blob proof checks run on
-    /// the caller's thread while the pool is not locked. The minimum tip and the maximum gas of the pool do not apply: a
-    /// development node submits for its own accounts. On a follower this blocks until the sequencer answers;
-    /// callers that must not block use [`Self::send`].
+    /// the caller's thread while the pool is not locked. The minimum tip and the maximum gas of the pool do not
+    /// apply: a development node submits for its own accounts. On a follower this blocks until the sequencer
+    /// answers; callers that must not block use [`Self::send`].
     ///
     /// The view is read under the pool's lock. A view is published before its transactions leave the pool, so
     /// a transaction is always visible in at least one of the two.

@@ -19,7 +19,7 @@ MakeNode = Callable[..., Node]
 
 
 def junk_list(account: LocalAccount, nonce: int) -> str:
-    """Return a set-code transaction with authorizations whose signatures belong to nobody's account."""
+    """Return a set-code transaction with authorizations whose signatures are random numbers."""
     junk = [
         {"chainId": 0, "address": "0x" + "07" * 20, "nonce": 0, "yParity": 0, "r": 7 + number, "s": 1}
         for number in range(AUTHORIZATIONS)

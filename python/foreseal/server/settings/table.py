@@ -504,7 +504,20 @@ _LOG = (
 
 TABLE: dict[str, Setting] = {
     setting.key: setting
-    for setting in (*_NODE, *_DEV, *POOL, *_STORE, *_CACHES, *CLUSTER, *ENGINE, *_SERVER, *_LOG, *_ACCESS, *LIMITS, *PUBLIC)
+    for setting in (
+        *_NODE,
+        *_DEV,
+        *POOL,
+        *_STORE,
+        *_CACHES,
+        *CLUSTER,
+        *ENGINE,
+        *_SERVER,
+        *_LOG,
+        *_ACCESS,
+        *LIMITS,
+        *PUBLIC,
+    )
 }
 """All settings by key."""
 
