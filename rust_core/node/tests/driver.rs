@@ -221,7 +221,7 @@ fn steps_of_a_payload_have_their_share_of_its_time() {
 #[test]
 fn a_payload_of_the_past_may_be_full_at_once() {
     let (_datadir, wallets, mut driven) = start_burning();
-    driven.bench.clock.advance(Duration::from_secs(60));
+    driven.bench.clock.advance(Duration::from_mins(1));
     driven.begin(vec![deposit(0, 1)]);
     driven.bench.tick();
     assert_eq!(driven.bench.view().pending().block.transactions.len() - 1, wallets.len());

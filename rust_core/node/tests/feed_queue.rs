@@ -81,7 +81,7 @@ fn entries_arrive_in_order_and_repeats_are_merged() {
     let (before, _) = bench.node.feed().newest().unwrap();
     bench.node.submit(&workload.next_transaction()).unwrap();
     let raw = workload.next_transaction();
-    bench.node.send(bench.node.decode(&raw).unwrap(), true).unwrap();
+    bench.node.send(bench.node.decode(&raw).unwrap().verify().unwrap(), true).unwrap();
     bench.tick();
     let (after, newest) = bench.node.feed().newest().unwrap();
     let drained = drain(&bench);

@@ -138,7 +138,7 @@ fn an_answer_follows_the_pool_events_of_its_submission() {
     serves.run_once().unwrap();
     sent.0.lock().unwrap().clear();
     let raw = wallets[0].transfer(0, wallets[0].address, 1, Fees::default());
-    let submission = wire::to_vec(&node.decode(&raw).unwrap());
+    let submission = wire::to_vec(&node.decode(&raw).unwrap().verify().unwrap());
     let submit = Request::Submit { number: 7, runnable: false, submission: submission.into() };
     assert!(serves.receive(&mut submit.encode().as_slice()));
     serves.run_once().unwrap();

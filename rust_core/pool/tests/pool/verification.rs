@@ -5,7 +5,7 @@ use alloy_eips::{
     eip7594::BlobTransactionSidecarVariant as Sidecar,
     eip7702::{Authorization, SignedAuthorization},
 };
-use alloy_primitives::{Address, Signature, U256};
+use alloy_primitives::{Address, Bytes, Signature, U256};
 use foreseal_pool::{CheckedTransaction, PoolError, UnverifiedTransaction, decode_unverified};
 use foreseal_primitives::{DEV_CHAIN_ID, wire};
 
@@ -94,6 +94,14 @@ fn only_blobs_and_authorizations_need_verification() {
     assert!(one.as_millis() >= 10 && time.as_millis() >= 30, "{one:?} {time:?}");
 }
 
+/// Encoding of a checked transaction.
+#[derive(serde::Serialize)]
+struct Forwarded {
+    sender: Address,
+    authorities: Vec<Option<Address>>,
+    encoded: Bytes,
+}
+
 /// Another process of the node need not recover the authorities again.
 #[test]
 fn recovered_authorities_are_forwarded() {
@@ -107,12 +115,6 @@ fn recovered_authorities_are_forwarded() {
     let forwarded: CheckedTransaction = wire::decode(&encoded).unwrap();
     assert_eq!(forwarded.transaction().authorities(), expected);
 
-    #[derive(serde::Serialize)]
-    struct Forwarded {
-        sender: Address,
-        authorities: Vec<Option<Address>>,
-        encoded: alloy_primitives::Bytes,
-    }
     let short =
         Forwarded { sender: key.address, authorities: expected[1..].to_vec(), encoded: checked.encoded() };
     assert!(wire::decode::<CheckedTransaction>(&wire::to_vec(&short)).is_err(), "one authority is missing");

@@ -198,7 +198,8 @@ impl ClusterWorld {
 
     fn send(&self, station: &Station, raw: &Bytes) {
         let Some(node) = station.node() else { return };
-        let Ok(submission) = node.decode(raw) else { return };
+        let decoded = node.decode(raw).ok();
+        let Some(submission) = decoded.and_then(|decoded| decoded.verify().ok()) else { return };
         match node.send(submission, false) {
             Ok(Sent::Done(_)) => self.counts.borrow_mut().submissions += 1,
             // Its fate is seen on the chain.

@@ -121,7 +121,8 @@ impl Follower {
 
     /// Forwards a transaction to the sequencer. Returns `false` if the follower rejects it itself.
     pub fn send(&mut self, raw: &Bytes, runnable: bool) -> Result<bool, String> {
-        let Ok(submission) = self.node.decode(raw) else { return Ok(false) };
+        let decoded = self.node.decode(raw).ok();
+        let Some(submission) = decoded.and_then(|decoded| decoded.verify().ok()) else { return Ok(false) };
         let hash = submission.hash();
         match self.node.send(submission, runnable) {
             Ok(foreseal_node::Sent::SubmissionHandle(underway)) => {
