@@ -20,6 +20,10 @@ use crate::{
 /// 375 gas.
 const RESULT_BYTES_PER_5_GAS: u64 = 6;
 
+fn is_short(transaction: &Transaction) -> bool {
+    transaction.envelope().gas_limit() <= StepLimits::SHORT_GAS
+}
+
 /// Decisions of the caller on a step.
 pub struct StepControl<'a> {
     pub limits: StepLimits,
@@ -85,6 +89,8 @@ struct StepInProgress<'a> {
     is_result_exceeded: bool,
     /// `true` if the step has a transaction whose result alone exceeds the size of a step.
     is_oversized: bool,
+    /// `true` once only short transactions are executed.
+    needs_short: bool,
 }
 
 impl<'a> StepInProgress<'a> {
@@ -105,6 +111,7 @@ impl<'a> StepInProgress<'a> {
             above_share: None,
             is_result_exceeded: false,
             is_oversized: false,
+            needs_short: limits.transaction_time.is_some() && !limits.accepts_slow,
         }
     }
 
@@ -118,7 +125,7 @@ impl<'a> StepInProgress<'a> {
         if self.begun_with.contains(&hash) {
             return Ok(true);
         }
-        if deferred.is_held(&hash) {
+        if deferred.is_held(&hash) || (self.needs_short && !is_short(transaction)) {
             return Ok(false);
         }
         match self.remaining.room(transaction) {
@@ -168,6 +175,7 @@ impl<'a> StepInProgress<'a> {
                 Ok(false)
             }
             Err(ExecutionError::TimeLimit(_)) => {
+                self.needs_short = true;
                 deferred.interrupt(transaction.clone());
                 Ok(false)
             }
@@ -249,6 +257,7 @@ impl<'a> StepInProgress<'a> {
     /// Adds the transaction whose result is larger than a step, if the step has no other.
     fn include_alone(&mut self, deferred: &mut DeferredTransactions) -> Result<(), BuildError> {
         if self.transactions.is_empty()
+            && !self.needs_short
             && let Some(alone) = deferred.take_oversized()
             && self.remaining.may_exceed_share(&alone)
             && !deferred.is_held(&alone.hash())
@@ -261,7 +270,7 @@ impl<'a> StepInProgress<'a> {
     /// Adds a transaction that is above the share of a step or of results, if nothing else uses what it needs.
     fn end_with_deferred(&mut self, deferred: &mut DeferredTransactions) -> Result<(), BuildError> {
         self.include_alone(deferred)?;
-        let Some(transaction) = self.above_share.take() else { return Ok(()) };
+        let Some(transaction) = self.above_share.take().filter(|_| !self.needs_short) else { return Ok(()) };
         if self.remaining.may_exceed_share(&transaction) {
             let is_first = self.transactions.is_empty();
             let result_bytes = if is_first { usize::MAX } else { self.remaining.result_bytes };
@@ -271,7 +280,10 @@ impl<'a> StepInProgress<'a> {
     }
 
     fn transaction_limits(&self, result_bytes: usize) -> TransactionLimits {
-        TransactionLimits { time: self.limits.transaction_time, result_bytes }
+        TransactionLimits {
+            time: self.limits.transaction_time.filter(|_| self.limits.accepts_slow),
+            result_bytes,
+        }
     }
 
     fn finish(

@@ -55,16 +55,22 @@ pub struct StepLimits {
     pub result_bytes: usize,
     /// Time after which the execution of one transaction is stopped; `None` for no limit.
     pub transaction_time: Option<Duration>,
+    /// `false` while too many stopped transactions wait to be executed elsewhere. The step then executes only
+    /// transactions of at most [`Self::SHORT_GAS`], and stops none.
+    pub accepts_slow: bool,
 }
 
 impl StepLimits {
     /// Default of [`Self::result_bytes`]: some 5,000 transfers, or nearly what 2^24 gas buys in logs.
     pub const RESULT_BYTES: usize = 16 << 20;
+    /// Gas up to which a transaction is short. After a stopped one, a step executes only short ones: the time that
+    /// stopped executions take has a limit, and a payment is not delayed by the next unknown contract.
+    pub const SHORT_GAS: u64 = 1 << 20;
 }
 
 impl Default for StepLimits {
     /// Returns the limits of a step that may fill the block.
     fn default() -> Self {
-        Self { share: BlockShare::ALL, result_bytes: usize::MAX, transaction_time: None }
+        Self { share: BlockShare::ALL, result_bytes: usize::MAX, transaction_time: None, accepts_slow: true }
     }
 }

@@ -20,8 +20,8 @@ use foreseal_scheduler::lower_priority;
 
 /// Nice value of the thread: steps and requests go first.
 const NICE: i32 = 5;
-/// Maximum number of waiting transactions. Further ones are tried by a later step again.
-const MAX_WAITING: usize = 256;
+/// Number of waiting transactions from which steps stop no others.
+const MAX_WAITING: usize = 32;
 
 /// Slow transactions, one of which runs at a time.
 #[derive(Default)]
@@ -47,13 +47,14 @@ pub(crate) enum SlowResult {
 }
 
 impl SlowLane {
-    /// Adds a transaction. Returns it if too many wait.
-    pub fn push(&mut self, transaction: Arc<Transaction>) -> Result<(), Arc<Transaction>> {
-        if self.waiting.len() >= MAX_WAITING {
-            return Err(transaction);
-        }
+    /// Returns `true` if further transactions may be stopped. Otherwise each would cost a step its time again and again.
+    pub fn has_room(&self) -> bool {
+        self.waiting.len() < MAX_WAITING
+    }
+
+    /// Adds a transaction that a step has stopped.
+    pub fn push(&mut self, transaction: Arc<Transaction>) {
         self.waiting.push_back(transaction);
-        Ok(())
     }
 
     /// Removes and returns the waiting transactions.

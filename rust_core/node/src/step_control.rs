@@ -24,7 +24,12 @@ impl Sequencer {
             }
             None => (BlockShare::ALL, None),
         };
-        StepLimits { share, result_bytes: StepLimits::RESULT_BYTES, transaction_time }
+        StepLimits {
+            share,
+            result_bytes: StepLimits::RESULT_BYTES,
+            transaction_time,
+            accepts_slow: self.slow_lane.has_room(),
+        }
     }
 
     /// Returns the time until the block being built is sealed, and its whole time; `None` if it is not sealed by time.
@@ -67,9 +72,7 @@ impl Sequencer {
     pub(crate) fn execute_slow(&mut self) {
         for transaction in self.deferred.drain_interrupted() {
             tracing::debug!(hash = %transaction.hash(), "a transaction exceeds the time of a step");
-            if let Err(transaction) = self.slow_lane.push(transaction) {
-                self.deferred.release(&transaction.hash());
-            }
+            self.slow_lane.push(transaction);
         }
         match self.timed_block() {
             Some((left, block_time)) => {

@@ -191,6 +191,36 @@ fn a_slow_transaction_is_added_without_another_execution() {
 }
 
 #[test]
+fn after_a_stopped_transaction_a_step_begins_short_ones_only() {
+    let mut building = Building::new();
+    let long = StepLimits::SHORT_GAS + 1;
+    building.submit(0, COUNTER, long, 9);
+    building.submit(1, COUNTER, long, 8);
+    building.submit_transfer(2, 7);
+    building.submit_transfer(3, 6);
+    assert_eq!(building.step(without_time()).len(), 0);
+    // The second long one waits for the next step and keeps its place in the pool's order.
+    let stopped = |building: &mut Building| building.deferred.drain_interrupted().len();
+    assert_eq!(stopped(&mut building), 3);
+    assert_eq!(building.step(without_time()).len(), 0);
+    assert_eq!(stopped(&mut building), 1);
+}
+
+#[test]
+fn short_transactions_have_no_limit_while_too_many_slow_ones_wait() {
+    let mut building = Building::new();
+    building.submit(0, COUNTER, StepLimits::SHORT_GAS + 1, 9);
+    let short = building.submit(1, COUNTER, StepLimits::SHORT_GAS, 8);
+    let transfer = building.submit_transfer(2, 7);
+    let full = StepLimits { accepts_slow: false, ..without_time() };
+    assert_eq!(building.hashes(full), [short, transfer]);
+    assert!(building.deferred.drain_interrupted().is_empty());
+    // Without a limit of time, no transaction is slow.
+    let untimed = StepLimits { accepts_slow: false, ..StepLimits::default() };
+    assert_eq!(building.step(untimed).len(), 1);
+}
+
+#[test]
 fn a_slow_transaction_whose_reads_changed_is_executed_once_more() {
     let mut building = Building::new();
     let slow = building.submit(0, COUNTER, 100_000, 10);
