@@ -47,7 +47,7 @@ pub(crate) enum SlowResult {
 }
 
 impl SlowLane {
-    /// Returns `true` if further transactions may be stopped. Otherwise each would cost a step its time again and again.
+    /// Returns `true` if further transactions may be stopped. Above the maximum, they would wait for long.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < MAX_WAITING
     }
