@@ -44,7 +44,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -na
 UNIT_TESTS := tests/unit
 # Import path of the shared test code and of the campaigns.
 TEST_PATH := tests/support:tests/campaigns
-PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py docs/capacity_tables.py docs/start_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
+PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py docs/capacity_tables.py docs/start_tables.py docs/opcode_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
 COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED
@@ -54,7 +54,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -241,6 +241,9 @@ big-state: wheel-profile $(VENV)/.dev ## Measure steps, reads and memory at 10,0
 
 sustained: wheel-profile $(VENV)/.dev ## Load a node for 30 minutes at 80 % of its highest rate, with readers and 200 subscribers (ARGS=--short), and save the result (about 35 minutes)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.sustained --save benches/results/sustained.json $(ARGS)
+
+opcodes: wheel-profile $(VENV)/.dev ## Measure gas per second of every opcode and precompiled contract next to geth 1.17.10 (needs Go; ARGS=--short), and save the result (about 50 minutes)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.opcodes --save benches/results/opcodes.json $(ARGS)
 
 cluster-faults: build $(VENV)/.dev ## Apply FAULTS random faults to a cluster under load (ETCD=PATH of etcd); check every shown step and save takeover times
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m cluster --faults $(FAULTS) --seed $(SEED) --etcd $(ETCD) \

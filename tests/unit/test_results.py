@@ -16,6 +16,7 @@ SPEED = {
     "core",
     "entrance",
     "fanout",
+    "opcodes",
     "optimism_cost",
     "payment_delay",
     "payment_rate",

@@ -1,4 +1,4 @@
-"""Shape and invariants of the results of `make many-cores`, `make big-state` and `make sustained`."""
+"""Shape and invariants of the results of `make many-cores`, `make big-state`, `make sustained` and `make opcodes`."""
 
 import argparse
 import importlib
@@ -12,9 +12,13 @@ from benches.big_state import __main__ as big_state
 from benches.big_state.charts import charts as state_charts
 from benches.big_state.memory_limit import MemoryLimitError, memory_group
 from benches.big_state.state_genesis import senders, write_genesis
-from benches.load.launched_node import LaunchedNode
+from benches.load.launched_node import LaunchedNode, dev_node
 from benches.many_cores import __main__ as many_cores
 from benches.many_cores.charts import charts as core_charts
+from benches.opcodes import __main__ as opcodes
+from benches.opcodes.assembler import OPCODES
+from benches.opcodes.node_calls import NODE_OPTIONS, NodeCalls
+from benches.opcodes.table import all_rows, select
 from benches.sustained import __main__ as sustained
 from benches.sustained.figures import charts as sustained_charts
 
@@ -132,6 +136,35 @@ def test_sustained_load_loses_nothing_and_samples_each_second(tmp_path: Path, pa
     assert set(found["reached"]) == {"cadence", "delay", "backlog", "memory"}
     assert "| figure | measured |" in page.rendered("capacity_sustained", "sustained.json", found)
     assert sustained_charts(found["rows"]).count("<polyline") == 6
+
+
+def test_opcodes_are_measured_without_geth() -> None:
+    rows = select(all_rows(), opcodes.SHORT_ROWS)
+    found = opcodes.run(rows, rounds=1, gas=opcodes.SHORT_GAS, use_geth=False)
+    assert [each["name"] for each in found["rows"]] == [row.name for row in rows]
+    assert all(each["ours_mgas_s"] > 0 and each["ratio"] is None for each in found["rows"])
+    assert {each["name"]: each["copy_gas"] for each in found["rows"]} == {
+        "ADD small": 11,
+        "KECCAK256 1 KiB": 229,
+        "SLOAD cold": 2104,
+        "CALL of a tiny contract": 2621,
+        "CREATE of 1 KiB": 236920,
+        "SHA256 1 KiB": 560,
+    }
+    assert found["reached"]["ratio"] is None
+
+
+@pytest.mark.timeout(120)
+def test_every_program_does_on_a_node_what_its_row_states(tmp_path: Path) -> None:
+    with dev_node(tmp_path / "chain", *NODE_OPTIONS) as node:
+        calls = NodeCalls(node.port)
+        for row in all_rows():
+            assert opcodes.check_probe(row, opcodes.GAS, calls, None) > 0, row.name
+        # A byte that is no opcode of the newest fork has another error than one that lacks operands.
+        errors = {byte: calls.ending(bytes([byte])) for byte in range(256)}
+        undefined = {byte for byte, error in errors.items() if error.endswith(("opcode not found", "not activated"))}
+        assert set(range(256)) - undefined == set(OPCODES.values()), errors
+        calls.close()
 
 
 def test_page_states_what_was_not_measured(page: Page) -> None:

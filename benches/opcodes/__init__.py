@@ -1,0 +1,1 @@
+"""Gas per second of every opcode and precompiled contract, next to geth."""
