@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use alloy_consensus::Transaction as _;
 use alloy_primitives::{
     B256,
-    map::{B256Map, B256Set},
+    map::{AddressMap, B256Map},
 };
 use foreseal_primitives::Transaction;
 
@@ -28,8 +29,9 @@ pub struct DeferredTransactions {
     oversized: Option<Arc<Transaction>>,
     /// `true` if the last step consists of a transaction that is larger than a step.
     is_after_oversized: bool,
-    /// Hashes of transactions that no step executes now.
-    slow: B256Set,
+    /// Transactions that no step executes now, by sender: hash and nonce. Another transaction of the sender with this
+    /// nonce would make the slow one free.
+    slow: AddressMap<(B256, u64)>,
     /// Transactions that the last step has stopped.
     interrupted: Vec<Arc<Transaction>>,
     prepared: Option<PreparedForBlock>,
@@ -38,7 +40,7 @@ pub struct DeferredTransactions {
 impl DeferredTransactions {
     /// Lets steps execute a transaction again that took too long.
     pub fn release(&mut self, hash: &B256) {
-        self.slow.remove(hash);
+        self.slow.retain(|_, (slow, _)| slow != hash);
     }
 
     /// Removes and returns the transactions that took too long in the last step.
@@ -60,12 +62,15 @@ impl DeferredTransactions {
         self.prepared.take()
     }
 
-    pub(crate) fn is_held(&self, hash: &B256) -> bool {
-        self.slow.contains(hash)
+    pub(crate) fn is_held(&self, transaction: &Transaction) -> bool {
+        let held = self.slow.get(&transaction.sender());
+        held.is_some_and(|(hash, nonce)| {
+            *hash == transaction.hash() || *nonce == transaction.envelope().nonce()
+        })
     }
 
     pub(crate) fn interrupt(&mut self, transaction: Arc<Transaction>) {
-        self.slow.insert(transaction.hash());
+        self.slow.insert(transaction.sender(), (transaction.hash(), transaction.envelope().nonce()));
         self.interrupted.push(transaction);
     }
 
@@ -100,7 +105,7 @@ impl DeferredTransactions {
         for transaction in transactions {
             let hash = transaction.hash();
             self.sizes.remove(&hash);
-            self.slow.remove(&hash);
+            self.release(&hash);
             self.oversized.take_if(|waiting| waiting.hash() == hash);
         }
     }

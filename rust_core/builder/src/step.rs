@@ -125,7 +125,7 @@ impl<'a> StepInProgress<'a> {
         if self.begun_with.contains(&hash) {
             return Ok(true);
         }
-        if deferred.is_held(&hash) || (self.needs_short && !is_short(transaction)) {
+        if deferred.is_held(transaction) || (self.needs_short && !is_short(transaction)) {
             return Ok(false);
         }
         match self.remaining.room(transaction) {
@@ -260,7 +260,7 @@ impl<'a> StepInProgress<'a> {
             && !self.needs_short
             && let Some(alone) = deferred.take_oversized()
             && self.remaining.may_exceed_share(&alone)
-            && !deferred.is_held(&alone.hash())
+            && !deferred.is_held(&alone)
         {
             self.execute(&alone, self.transaction_limits(usize::MAX), deferred)?;
         }

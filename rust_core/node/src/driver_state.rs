@@ -95,19 +95,20 @@ pub(crate) struct BranchBlock {
 }
 
 impl BranchBlock {
-    /// Returns the approximate size in memory, in bytes.
-    fn memory_size(&self) -> usize {
-        let executed = self.executed.as_ref();
-        self.bytes.len() + executed.map_or(0, |output| block_size(&output.block) + changes_size(&output.diff))
+    /// Returns the approximate size in memory of the result of the execution, in bytes.
+    fn result_size(&self) -> usize {
+        self.executed.as_ref().map_or(0, |output| block_size(&output.block) + changes_size(&output.diff))
     }
 }
 
 /// Data of production under a driver. Nothing of it is durable: after a restart, the driver asks again.
 pub(crate) struct DriverState {
-    /// Maximum size of the blocks of branches in memory, and as much of finished payloads; the newest of each stays.
+    /// Maximum size of the results of blocks of branches in memory, and as much of finished payloads; the newest of
+    /// each stays. A block without its result stays as well, and is executed again if a child needs it.
     max_bytes: usize,
     /// Size of both, for metrics.
     gauge: Arc<AtomicU64>,
+    /// Size of the results of `branches`.
     branch_bytes: usize,
     pub payload: Option<OpenPayload>,
     finished: VecDeque<(B64, BuiltPayload)>,
@@ -172,17 +173,24 @@ impl DriverState {
     }
 
     pub fn add_branch(&mut self, hash: B256, block: BranchBlock) {
-        self.branch_bytes += block.memory_size();
+        self.branch_bytes += block.result_size();
         match self.branches.insert(hash, block) {
             None => self.order.push_back(hash),
-            Some(replaced) => self.branch_bytes -= replaced.memory_size(),
+            Some(replaced) => self.branch_bytes -= replaced.result_size(),
         }
-        while self.order.len() as u64 > MAX_BRANCH_BLOCKS
-            || (self.order.len() > 1 && self.branch_bytes > self.max_bytes)
-        {
+        while self.order.len() as u64 > MAX_BRANCH_BLOCKS {
             if let Some(oldest) = self.order.pop_front() {
                 self.take_branch(&oldest);
             }
+        }
+        // The next block may be executed after this one.
+        for older in self.order.iter().filter(|older| **older != hash) {
+            if self.branch_bytes <= self.max_bytes {
+                break;
+            }
+            let Some(block) = self.branches.get_mut(older) else { continue };
+            self.branch_bytes -= block.result_size();
+            block.executed = None;
         }
         self.show_bytes();
     }
@@ -197,7 +205,7 @@ impl DriverState {
 
     fn take_branch(&mut self, hash: &B256) -> bool {
         let taken = self.branches.remove(hash);
-        self.branch_bytes -= taken.as_ref().map_or(0, BranchBlock::memory_size);
+        self.branch_bytes -= taken.as_ref().map_or(0, BranchBlock::result_size);
         taken.is_some()
     }
 
@@ -240,30 +248,6 @@ mod tests {
         state.remove_branch(&numbered(36));
         state.add_branch(numbered(100), block(100));
         assert!(state.branch(&numbered(36)).is_none() && state.branch(&numbered(37)).is_some());
-    }
-
-    #[test]
-    fn branch_blocks_are_bounded_in_bytes() {
-        let gauge = Arc::<AtomicU64>::default();
-        let mut state = DriverState::new(1_000, gauge.clone());
-        let block = |number, size: usize| BranchBlock {
-            number,
-            parent: B256::ZERO,
-            bytes: vec![0; size].into(),
-            executed: None,
-        };
-        for number in 0..10 {
-            state.add_branch(numbered(number), block(number, 300));
-        }
-        assert!(state.branch(&numbered(6)).is_none() && state.branch(&numbered(7)).is_some());
-        assert_eq!(gauge.load(Ordering::Relaxed), 900);
-        state.add_branch(numbered(9), block(9, 100));
-        assert_eq!(gauge.load(Ordering::Relaxed), 700, "the same block again replaces the first");
-        state.add_branch(numbered(10), block(10, 5_000));
-        assert!(state.branch(&numbered(9)).is_none(), "a block larger than the bound is the only one");
-        assert_eq!(state.branch(&numbered(10)).unwrap().number, 10);
-        state.remove_branch(&numbered(10));
-        assert_eq!(gauge.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 use std::{collections::VecDeque, sync::Arc, thread::JoinHandle, time::Duration};
 
 use foreseal_builder::PreparedForBlock;
-use foreseal_chain::Chain;
+use foreseal_chain::{Chain, Clock};
 use foreseal_evm::{ExecutionError, RejectedTransaction};
 use foreseal_primitives::Transaction;
 use foreseal_scheduler::lower_priority;
@@ -35,7 +35,8 @@ pub(crate) struct SlowLane {
 struct RunningTransaction {
     transaction: Arc<Transaction>,
     began: Duration,
-    thread: JoinHandle<Result<PreparedForBlock, ExecutionError>>,
+    /// Returns the result, and the time of its end.
+    thread: JoinHandle<(Result<PreparedForBlock, ExecutionError>, Duration)>,
 }
 
 /// Result of a slow transaction.
@@ -63,19 +64,29 @@ impl SlowLane {
     }
 
     /// Returns the result of the running transaction if it has ended.
-    pub fn poll(&mut self, now: Duration) -> Option<SlowResult> {
+    pub fn poll(&mut self) -> Option<SlowResult> {
         let running = self.running.take_if(|running| running.thread.is_finished())?;
-        self.rests_until = now.saturating_add(now.saturating_sub(running.began));
-        Some(match running.thread.join() {
-            Ok(Ok(prepared)) => SlowResult::Prepared(Box::new(prepared)),
-            Ok(Err(ExecutionError::Rejected(reason))) => SlowResult::Rejected(running.transaction, reason),
-            Ok(Err(_)) | Err(_) => SlowResult::Failed(running.transaction),
+        let Ok((result, ended)) = running.thread.join() else {
+            return Some(SlowResult::Failed(running.transaction));
+        };
+        self.rests_until = ended.saturating_add(ended.saturating_sub(running.began));
+        Some(match result {
+            Ok(prepared) => SlowResult::Prepared(Box::new(prepared)),
+            Err(ExecutionError::Rejected(reason)) => SlowResult::Rejected(running.transaction, reason),
+            Err(_) => SlowResult::Failed(running.transaction),
         })
     }
 
     /// Begins the next transaction on the newest step of `chain`, if none runs. `left` is the time until the block is
     /// sealed: one that may not end before does not begin.
-    pub fn begin_next(&mut self, chain: &Chain, now: Duration, left: Duration, block_time: Duration) {
+    pub fn begin_next(
+        &mut self,
+        chain: &Chain,
+        clock: &Arc<dyn Clock>,
+        left: Duration,
+        block_time: Duration,
+    ) {
+        let now = clock.monotonic();
         if self.running.is_some() || now < self.rests_until || left < block_time / 4 {
             return;
         }
@@ -83,11 +94,12 @@ impl SlowLane {
             return;
         }
         let Some(transaction) = self.waiting.pop_front() else { return };
-        let (chain, to_run) = (chain.clone(), transaction.clone());
+        let (chain, to_run, clock) = (chain.clone(), transaction.clone(), clock.clone());
         let spawned = std::thread::Builder::new().name("slow-transaction".to_owned()).spawn(move || {
             lower_priority(NICE);
             let open = chain.open_block().expect("the chain has an open block");
-            open.prepare(to_run, chain.hashes())
+            let result = open.prepare(to_run, chain.hashes());
+            (result, clock.monotonic())
         });
         match spawned {
             Ok(thread) => self.running = Some(RunningTransaction { transaction, began: now, thread }),

@@ -9,6 +9,9 @@ use foreseal_pool::DropReason;
 
 use crate::{Mining, sequencer::Sequencer, slow_lane::SlowResult};
 
+/// Maximum difference between the clocks of a driver and of the node.
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(1);
+
 impl Sequencer {
     /// Stops each transaction of a step after this time. Without it, a step lasts as long as its transactions.
     pub(crate) fn limit_transaction_time(&mut self, limit: Duration) {
@@ -45,18 +48,21 @@ impl Sequencer {
     }
 
     /// Returns the time until a driver takes the payload being built, and its whole time. It takes it at the timestamp
-    /// of the block. `None` for a block of another time: the driver catches up, and may take it at once.
+    /// of the block. `None` for a block of another time, by more than [`MAX_CLOCK_DIFFERENCE`]: the driver catches up,
+    /// and may take it at once.
     fn timed_payload(&self) -> Option<(Duration, Duration)> {
         let timestamp = self.chain.open_block()?.header().timestamp;
         let block_time = timestamp.saturating_sub(self.chain.latest().block.header.timestamp);
         let block_time = Duration::from_secs(block_time);
-        let left = Duration::from_secs(timestamp).checked_sub(self.shared.clock.now().unix)?;
-        (!left.is_zero() && left <= block_time).then_some((left, block_time))
+        let (due, now) = (Duration::from_secs(timestamp), self.shared.clock.now().unix);
+        let left = due.saturating_sub(now);
+        let is_current = left <= block_time + MAX_CLOCK_DIFFERENCE && now <= due + MAX_CLOCK_DIFFERENCE;
+        is_current.then_some((left.min(block_time), block_time))
     }
 
     /// Passes the result of a slow transaction to the next step.
     pub(crate) fn collect_slow(&mut self) {
-        match self.slow_lane.poll(self.shared.clock.monotonic()) {
+        match self.slow_lane.poll() {
             None => {}
             Some(SlowResult::Prepared(prepared)) => self.deferred.add_prepared(*prepared),
             Some(SlowResult::Failed(transaction)) => self.deferred.release(&transaction.hash()),
@@ -76,7 +82,9 @@ impl Sequencer {
         }
         match self.timed_block() {
             Some((left, block_time)) => {
-                self.slow_lane.begin_next(&self.chain, self.shared.clock.monotonic(), left, block_time);
+                // A driver may leave less time in each block: its slow transactions must not wait for more.
+                let block_time = if self.mining == Mining::Driver { left } else { block_time };
+                self.slow_lane.begin_next(&self.chain, &self.shared.clock, left, block_time);
             }
             None => self.slow_lane.drain().for_each(|waiting| self.deferred.release(&waiting.hash())),
         }

@@ -13,8 +13,8 @@ use foreseal_builder::NextBlockAttributes;
 use foreseal_chain::{Change, Clock as _, FeedPosition, SteppedClock, changes_and_seals};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    BlockVerdict, BuiltPayload, ControlError, ForkChoice, HeadChoice, NodeError, PayloadRequest, Settings,
-    SettingsError,
+    BlockVerdict, BuiltPayload, ControlError, ForkChoice, HeadChoice, MemoryBudget, NodeError,
+    PayloadRequest, Settings, SettingsError, StoreSettings,
 };
 use foreseal_primitives::{BlockBytes, OptimismFork, Transaction, TxDeposit};
 use foreseal_state::StateReader as _;
@@ -219,6 +219,24 @@ fn steps_of_a_payload_have_their_share_of_its_time() {
 }
 
 #[test]
+fn a_slow_transaction_is_not_made_free_by_a_replacement() {
+    let (_datadir, wallets, mut driven) = start_burning();
+    driven.bench.producer.limit_transaction_time(Duration::ZERO);
+    let request = driven.begin(vec![deposit(0, 1)]);
+    driven.bench.tick();
+    let fees = Fees { tip: 50_000_000_000, max_fee: 100_000_000_000 };
+    driven.bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 1, fees)).unwrap();
+    let steps = (0..100_000).take_while(|_| {
+        driven.bench.producer.tick(driven.bench.clock.now(), &mut || true).unwrap();
+        std::thread::yield_now();
+        driven.bench.view().pending().block.transactions.len() < 1 + wallets.len()
+    });
+    assert!(steps.count() < 100_000);
+    let block = driven.finish(&request).block;
+    assert!(block.receipts.iter().skip(1).all(|receipt| receipt.gas_used == 1_500_000), "the slow ones pay");
+}
+
+#[test]
 fn a_payload_of_the_past_may_be_full_at_once() {
     let (_datadir, wallets, mut driven) = start_burning();
     driven.bench.clock.advance(Duration::from_mins(1));
@@ -336,15 +354,28 @@ fn a_refused_choice_changes_nothing() {
 
 #[test]
 fn a_verifier_follows_another_branch() {
+    follow_another_branch(MemoryBudget::default());
+}
+
+#[test]
+fn blocks_of_branches_whose_results_left_memory_are_executed_again() {
+    follow_another_branch(MemoryBudget::new(1 << 16));
+}
+
+fn follow_another_branch(memory: MemoryBudget) {
     let (_datadir, wallets, mut builder) = start();
     let (folder, mut verifier) = {
         let folder = tempfile::tempdir().unwrap();
-        let driven = Driven::new(folder.path(), &wallets);
+        let genesis = Some(karst_genesis(&wallets));
+        let store = StoreSettings::default().with_memory(memory);
+        let settings = Settings { genesis, driver: true, store, ..settings(folder.path(), &wallets) };
+        let driven = Driven::with(settings, Arc::new(SteppedClock::default()));
         (folder, driven)
     };
     builder.submit(&wallets[0], 0);
     let first = builder.block(vec![deposit(1, 1)]);
     let second = builder.block(vec![deposit(1, 2)]);
+    builder.block(vec![deposit(1, 5)]);
     // The verifier has another block 1, in which the same transaction is.
     verifier.submit(&wallets[0], 0);
     let own = verifier.block(vec![deposit(1, 3)]);
@@ -352,6 +383,7 @@ fn a_verifier_follows_another_branch() {
     assert_eq!(verifier.add(builder.sealed(2)), BlockVerdict::UnknownParent);
     assert_eq!(verifier.add(builder.sealed(1)), BlockVerdict::Valid);
     assert_eq!(verifier.add(builder.sealed(2)), BlockVerdict::Valid);
+    assert_eq!(verifier.add(builder.sealed(3)), BlockVerdict::Valid);
     assert_eq!(verifier.bench.view().latest().block.hash, own, "a block of a branch is not the head");
     verifier.changes();
     assert_eq!(verifier.choose(second), HeadChoice::Chosen);

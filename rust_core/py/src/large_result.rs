@@ -1,4 +1,4 @@
-//! Results of many bytes, which the event loop sends without copying them.
+//! Results of many bytes, which the event loop sends over HTTP without copying them. Other protocols and batches copy.
 
 use std::os::raw::c_int;
 

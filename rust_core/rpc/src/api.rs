@@ -199,10 +199,7 @@ impl Api {
         })?;
         let Reply::Ready(answer) = reply else { return Ok(reply) };
         context.check_min_size(answer.len(), progress.has_logs.get())?;
-        Ok(Reply::Ready(match progress.reservation.take() {
-            Some(reservation) => reservation.attach(answer),
-            None => answer,
-        }))
+        Ok(Reply::Ready(answer))
     }
 
     /// Returns the result of `method` if the wait is over, otherwise `None`.

@@ -28,7 +28,12 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     let limits = context.call_limits();
     match args.execute(context, |environment, request| call(environment, request, limits))? {
         CallOutcome::Success { output, .. } => {
-            context.check_size(SizeBounds::exact(data_size(output.len())), false)?;
+            let size = SizeBounds::exact(data_size(output.len()));
+            // The execution was not free: it is not repeated in each attempt.
+            context.check_size(size, false).map_err(|error| match error {
+                Error::TooLargeInline => Error::TooSlowInline,
+                error => error,
+            })?;
             let mut out = Vec::with_capacity(data_size(output.len()));
             write_data(&mut out, &output);
             Ok(out)

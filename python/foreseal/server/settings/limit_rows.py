@@ -31,7 +31,7 @@ LIMITS = (
         "response",
         Integer(unit="bytes"),
         "Largest response.",
-        "For a whole batch; known before it is rendered; -32005.",
+        "For a whole batch; -32005, in most cases before it is rendered.",
     ),
     _limit("calls", Integer(), "Maximum concurrent long calls.", "HTTP 429."),
     _limit(

@@ -377,46 +377,51 @@ impl Sequencer {
         }
     }
 
-    /// Executes a block after a block of a branch, of which ancestors that were unwound are executed again.
+    /// Executes a block after a block of a branch. Ancestors whose results are not in memory are executed again: from
+    /// the newest one with a result on, or from the sealed block on which the branch begins.
     fn execute_on_branch(
         &mut self,
         parent: B256,
         block: BlockBytes,
     ) -> Result<Result<ExecutionOutput, BlockError>, ControlError> {
         let (common, path) = self.branch_of(parent)?;
-        let mut branch = Vec::with_capacity(path.len());
-        for (hash, found) in path {
-            if found.executed.is_none() {
-                let again: BlockBytes =
-                    alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
-                let (number, hashes) =
-                    (found.number, BranchHashes { chain: &self.chain, branch: branch.clone() });
-                let executed = self
-                    .execute_after_known(found.parent, common, &hashes, again)
-                    .map_err(|source| ChainError::Block { number, source })?;
-                self.driver.add_branch(hash, BranchBlock { executed: Some(executed), ..found.clone() });
-            }
-            branch.push((found.number, hash));
+        let known = path.iter().rposition(|(_, found)| found.executed.is_some());
+        let mut newest = known.and_then(|at| path[at].1.executed.clone());
+        let numbered = |(hash, found): &(B256, BranchBlock)| (found.number, *hash);
+        let first = known.map_or(0, |at| at + 1);
+        let mut branch: Vec<_> = path[..first].iter().map(numbered).collect();
+        for (hash, found) in &path[first..] {
+            let again: BlockBytes = alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
+            let hashes = BranchHashes { chain: &self.chain, branch: branch.clone() };
+            let executed = self
+                .execute_after_known(newest.as_ref(), common, &hashes, again)
+                .map_err(|source| ChainError::Block { number: found.number, source })?;
+            let with_result = BranchBlock { executed: Some(executed.clone()), ..found.clone() };
+            self.driver.add_branch(*hash, with_result);
+            newest = Some(executed);
+            branch.push((found.number, *hash));
         }
         let hashes = BranchHashes { chain: &self.chain, branch };
-        Ok(self.execute_after_known(parent, common, &hashes, block))
+        Ok(self.execute_after_known(newest.as_ref(), common, &hashes, block))
     }
 
-    /// Executes a block after an executed block of a branch, or after sealed block `common`.
+    /// Executes a block after the result of its parent, or after sealed block `common` if it has none.
     fn execute_after_known(
         &self,
-        parent: B256,
+        parent: Option<&ExecutionOutput>,
         common: u64,
         hashes: &BranchHashes<'_>,
         block: BlockBytes,
     ) -> Result<ExecutionOutput, BlockError> {
-        if let Some(executed) = self.driver.branch(&parent).and_then(|branch| branch.executed.as_ref()) {
-            let after = ParentBlock { header: &executed.block.header, hash: parent, state: &executed.state };
+        if let Some(executed) = parent {
+            let hash = executed.block.hash;
+            let after = ParentBlock { header: &executed.block.header, hash, state: &executed.state };
             return self.chain.execute_after(after, hashes, block);
         }
         let found = self.chain.block(common).map_err(ExecutionError::from)?;
         let found = found.ok_or_else(|| ExecutionError::Environment("the parent is gone".into()))?;
-        let after = ParentBlock { header: &found.block.header, hash: parent, state: &found.state };
+        let hash = found.block.hash;
+        let after = ParentBlock { header: &found.block.header, hash, state: &found.state };
         self.chain.execute_after(after, hashes, block)
     }
 }

@@ -129,7 +129,6 @@ fn one_block(context: &Context<'_>) -> ListLimits {
 /// Returns the error of a search of one block: no smaller range exists.
 fn one_block_error(context: &Context<'_>, stop: Option<SearchStop>) -> Error {
     match stop {
-        Some(SearchStop::Large) if context.is_attempt() => Error::TooLargeInline,
         _ if context.is_attempt() => Error::TooSlowInline,
         Some(SearchStop::Stopped(stopped)) => stopped.into(),
         Some(SearchStop::Late) => {
