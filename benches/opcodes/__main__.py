@@ -5,7 +5,6 @@ then `evm run --bench` of geth, round by round. A probe compares the gas of one 
 """
 
 import argparse
-import statistics
 import sys
 import tempfile
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 from benches.load.launched_node import dev_node
 from benches.opcodes.geth_evm import VERSION, EvmError, GethEvm
+from benches.opcodes.measurement import Measurement, line
 from benches.opcodes.node_calls import NODE_OPTIONS, NodeCalls
 from benches.opcodes.rows import Row
 from benches.opcodes.table import all_rows, select
@@ -27,67 +27,6 @@ MIN_MGAS_S, MIN_RATIO = 60.0, 1.0
 _LISTED = 10
 SHORT_GAS = 2_000_000
 SHORT_ROWS = "ADD small,KECCAK256 1 KiB,SLOAD cold,CALL of a tiny contract,CREATE of 1 KiB,SHA256 1 KiB"
-
-
-class ProbeError(Exception):
-    """One copy of a program does not do the same on both sides, or a precompiled contract rejects its input."""
-
-
-def measure(rows: Sequence[Row], rounds: int, gas: int, node: NodeCalls, geth: GethEvm | None) -> list[dict[str, Any]]:
-    """Return the figures of the rows, measured in turn."""
-    found = []
-    began = time.monotonic()
-    for at, row in enumerate(rows, 1):
-        figures = measure_row(row, rounds, gas, node, geth)
-        found.append(figures)
-        elapsed = time.monotonic() - began
-        remaining = elapsed / at * (len(rows) - at)
-        progress = f"{at}/{len(rows)}, {elapsed:,.0f} s, about {remaining:,.0f} s left"
-        print(f"[{progress}] {line(figures)}", file=sys.stderr, flush=True)
-    return found
-
-
-def measure_row(row: Row, rounds: int, gas: int, node: NodeCalls, geth: GethEvm | None) -> dict[str, Any]:
-    """Return the figures of a row; those of geth are None without it."""
-    copy_gas = check_probe(row, gas, node, geth)
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(rounds):
-        ours.append(node.time(row, gas))
-        if geth is not None:
-            theirs.append(geth.time(row, gas))
-    ours_mgas_s = gas / statistics.median(ours) / 1e6
-    geth_mgas_s = gas / statistics.median(theirs) / 1e6 if theirs else None
-    return {
-        "name": row.name,
-        "subject": row.subject,
-        "gas": gas,
-        "copy_gas": copy_gas,
-        "ours_mgas_s": round(ours_mgas_s, 1),
-        "geth_mgas_s": None if geth_mgas_s is None else round(geth_mgas_s, 1),
-        "ratio": None if geth_mgas_s is None else round(ours_mgas_s / geth_mgas_s, 3),
-    }
-
-
-def check_probe(row: Row, gas: int, node: NodeCalls, geth: GethEvm | None) -> int:
-    """Return the gas of one copy. Raise ProbeError if the sides differ or the body fails."""
-    output = node.probe(row, gas)
-    copy_gas, returned = int.from_bytes(output[:32]), int.from_bytes(output[32:])
-    if geth is not None and (other := geth.probe(row, gas)) != output:
-        raise ProbeError(f"{row.name}: one copy returns {output.hex()}, that of geth {other.hex()}")
-    if row.returns_data and not returned:
-        raise ProbeError(f"{row.name}: the contract rejects its input")
-    if copy_gas > gas // 2:
-        raise ProbeError(f"{row.name}: one copy uses {copy_gas:,} of {gas:,} gas")
-    return copy_gas
-
-
-def line(figures: dict[str, Any]) -> str:
-    """Return the figures of a row as text."""
-    text = f"{figures['name']}: {figures['ours_mgas_s']:,.1f} M gas/s"
-    if figures["ratio"] is None:
-        return text
-    return f"{text}, geth {figures['geth_mgas_s']:,.1f}, ratio {figures['ratio']:.2f}"
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -120,22 +59,23 @@ def report(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def run(rows: Sequence[Row], rounds: int, gas: int, *, use_geth: bool) -> dict[str, Any]:
-    """Start a node and measure the rows; without `evm`, or without `use_geth`, only the node."""
+def run(rows: Sequence[Row], given: argparse.Namespace) -> dict[str, Any]:
+    """Start a node and measure the rows; without `evm`, or with `no_geth`, only the node."""
     with tempfile.TemporaryDirectory(prefix="foreseal-opcodes-") as name:
         folder = Path(name)
         geth = None
         try:
-            geth = GethEvm(folder) if use_geth else None
+            geth = None if given.no_geth else GethEvm(folder)
         except EvmError as error:
             print(f"skipped: figures of geth: {error}", file=sys.stderr)
         with dev_node(folder / "chain", *NODE_OPTIONS) as node:
-            calls = NodeCalls(node.port)
+            calls = NodeCalls(node.port, node.usage.cpu if given.processor_time else time.perf_counter)
             try:
-                found = measure(rows, rounds, gas, calls, geth)
+                found = Measurement(calls, geth, given.rounds, given.gas, given.processor_time).measure(rows)
             finally:
                 calls.close()
-    return {"geth": VERSION if geth else None, "gas": gas, "rounds": rounds, "rows": found, **summary(found)}
+    figures = {"geth": VERSION if geth else None, "gas": given.gas, "rounds": given.rounds, "rows": found}
+    return figures | summary(found)
 
 
 def main() -> int:
@@ -145,6 +85,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measurements of each side; their median counts")
     parser.add_argument("--gas", type=int, default=GAS, help="gas of one run")
     parser.add_argument("--no-geth", action="store_true", help="measure only the node")
+    parser.add_argument(
+        "--processor-time", action="store_true", help="rough figures for a busy machine, which are not saved"
+    )
     parser.add_argument("--short", action="store_true", help="six rows, one round, 2,000,000 gas; saves nothing")
     parser.add_argument("--save", type=Path, help="result file")
     given = parser.parse_args()
@@ -156,9 +99,9 @@ def main() -> int:
         parser.error(str(error))
     command = f"python -m benches.opcodes --rounds {given.rounds} --gas {given.gas}"
     origin = read_provenance(command, PACKAGES)
-    found = run(rows, given.rounds, given.gas, use_geth=not given.no_geth)
+    found = run(rows, given)
     print(report(found["rows"]))
-    if given.save and not given.short:
+    if given.save and not given.short and not given.processor_time:
         save(origin | found, given.save)
     return int(not all(reached in (True, None) for reached in found["reached"].values()))
 

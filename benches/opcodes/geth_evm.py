@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benches.opcodes.assembler import assemble
 from benches.opcodes.rows import Row
 
 VERSION = "v1.17.10"
@@ -70,6 +72,16 @@ class GethEvm:
         if int(used[1]) != gas or "error: out of gas" not in output:
             raise EvmError(f"{row.name}: evm used {used[1]} of {gas} gas: {output[-_MAX_OUTPUT:]!r}")
         return seconds(duration[1])
+
+    def processor_time(self, row: Row, gas: int) -> float:
+        """Return the processor seconds of one execution without a warm-up, less those of an empty program."""
+        used = []
+        for code in (row.code, assemble("STOP")):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self._run(row, code, gas)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        return max(used[0] - used[1], 1e-6)
 
     def probe(self, row: Row, gas: int) -> bytes:
         """Return the output of the row's probe. Raise EvmError."""

@@ -17,6 +17,7 @@ from benches.many_cores import __main__ as many_cores
 from benches.many_cores.charts import charts as core_charts
 from benches.opcodes import __main__ as opcodes
 from benches.opcodes.assembler import OPCODES
+from benches.opcodes.measurement import Measurement
 from benches.opcodes.node_calls import NODE_OPTIONS, NodeCalls
 from benches.opcodes.table import all_rows, select
 from benches.sustained import __main__ as sustained
@@ -140,7 +141,8 @@ def test_sustained_load_loses_nothing_and_samples_each_second(tmp_path: Path, pa
 
 def test_opcodes_are_measured_without_geth() -> None:
     rows = select(all_rows(), opcodes.SHORT_ROWS)
-    found = opcodes.run(rows, rounds=1, gas=opcodes.SHORT_GAS, use_geth=False)
+    given = argparse.Namespace(rounds=1, gas=opcodes.SHORT_GAS, no_geth=True, processor_time=False)
+    found = opcodes.run(rows, given)
     assert [each["name"] for each in found["rows"]] == [row.name for row in rows]
     assert all(each["ours_mgas_s"] > 0 and each["ratio"] is None for each in found["rows"])
     assert {each["name"]: each["copy_gas"] for each in found["rows"]} == {
@@ -158,8 +160,9 @@ def test_opcodes_are_measured_without_geth() -> None:
 def test_every_program_does_on_a_node_what_its_row_states(tmp_path: Path) -> None:
     with dev_node(tmp_path / "chain", *NODE_OPTIONS) as node:
         calls = NodeCalls(node.port)
+        measurement = Measurement(calls, geth=None, rounds=1, gas=opcodes.GAS)
         for row in all_rows():
-            assert opcodes.check_probe(row, opcodes.GAS, calls, None) > 0, row.name
+            assert measurement.check_probe(row) > 0, row.name
         # A byte that is no opcode of the newest fork has another error than one that lacks operands.
         errors = {byte: calls.ending(bytes([byte])) for byte in range(256)}
         undefined = {byte for byte, error in errors.items() if error.endswith(("opcode not found", "not activated"))}

@@ -1,0 +1,83 @@
+"""Figures of rows: the node and geth in turn, after a probe of one copy."""
+
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benches.opcodes.geth_evm import GethEvm
+from benches.opcodes.node_calls import NodeCalls
+from benches.opcodes.rows import Row
+
+
+class ProbeError(Exception):
+    """One copy of a program does not do the same on both sides, or a precompiled contract rejects its input."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A node and geth, with the gas of one run and the number of runs whose median counts."""
+
+    node: NodeCalls
+    geth: GethEvm | None
+    rounds: int
+    gas: int
+    is_processor_time: bool = False
+    """`True` if the figures of geth are of processor time; the clock of the node's calls is its own."""
+
+    def measure(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """Return the figures of the rows, measured in turn."""
+        found = []
+        began = time.monotonic()
+        for at, row in enumerate(rows, 1):
+            figures = self.measure_row(row)
+            found.append(figures)
+            elapsed = time.monotonic() - began
+            remaining = elapsed / at * (len(rows) - at)
+            progress = f"{at}/{len(rows)}, {elapsed:,.0f} s, about {remaining:,.0f} s left"
+            print(f"[{progress}] {line(figures)}", file=sys.stderr, flush=True)
+        return found
+
+    def measure_row(self, row: Row) -> dict[str, Any]:
+        """Return the figures of a row; those of geth are None without it."""
+        copy_gas = self.check_probe(row)
+        ours: list[float] = []
+        theirs: list[float] = []
+        for _ in range(self.rounds):
+            ours.append(self.node.time(row, self.gas))
+            if self.geth is not None:
+                run = self.geth.processor_time if self.is_processor_time else self.geth.time
+                theirs.append(run(row, self.gas))
+        ours_mgas_s = self.gas / statistics.median(ours) / 1e6
+        geth_mgas_s = self.gas / statistics.median(theirs) / 1e6 if theirs else None
+        return {
+            "name": row.name,
+            "subject": row.subject,
+            "gas": self.gas,
+            "copy_gas": copy_gas,
+            "ours_mgas_s": round(ours_mgas_s, 1),
+            "geth_mgas_s": None if geth_mgas_s is None else round(geth_mgas_s, 1),
+            "ratio": None if geth_mgas_s is None else round(ours_mgas_s / geth_mgas_s, 3),
+        }
+
+    def check_probe(self, row: Row) -> int:
+        """Return the gas of one copy. Raise ProbeError if the sides differ or the body fails."""
+        output = self.node.probe(row, self.gas)
+        copy_gas, returned = int.from_bytes(output[:32]), int.from_bytes(output[32:])
+        if self.geth is not None and (other := self.geth.probe(row, self.gas)) != output:
+            raise ProbeError(f"{row.name}: one copy returns {output.hex()}, that of geth {other.hex()}")
+        if row.returns_data and not returned:
+            raise ProbeError(f"{row.name}: the contract rejects its input")
+        if copy_gas > self.gas // 2:
+            raise ProbeError(f"{row.name}: one copy uses {copy_gas:,} of {self.gas:,} gas")
+        return copy_gas
+
+
+def line(figures: dict[str, Any]) -> str:
+    """Return the figures of a row as text."""
+    text = f"{figures['name']}: {figures['ours_mgas_s']:,.1f} M gas/s"
+    if figures["ratio"] is None:
+        return text
+    return f"{text}, geth {figures['geth_mgas_s']:,.1f}, ratio {figures['ratio']:.2f}"
