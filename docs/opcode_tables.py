@@ -20,9 +20,8 @@ def opcodes() -> str:
         origin(report),
         "",
         f"{len(rows)} rows, {report['rounds']} rounds of {report['gas'] / 1e6:g}M gas. "
-        f"{len(report['below_min_mgas_s'])} rows are below 60M gas/s, {len(report['below_geth'])} below geth "
-        f"{report['geth'] or ''}".rstrip()
-        + ".",
+        f"Rows below 60M gas/s: {len(report['below_min_mgas_s'])}; below geth {report['geth']}: "
+        f"{len(report['below_geth'])}.",
         "",
         *headings("row", "M gas/s", "geth, M gas/s", "ratio"),
     ]

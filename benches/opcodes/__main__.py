@@ -5,6 +5,7 @@ then `evm run --bench` of geth, round by round. A probe compares the gas of one 
 """
 
 import argparse
+import shlex
 import sys
 import tempfile
 import time
@@ -51,7 +52,7 @@ def report(rows: Sequence[dict[str, Any]]) -> str:
     by_name = {each["name"]: each for each in rows}
     parts = [*map(line, rows)]
     for title, names in (
-        (f"The {len(found['slowest'])} slowest rows:", found["slowest"]),
+        ("Slowest rows:", found["slowest"]),
         (f"Below {MIN_MGAS_S:g} M gas/s: {len(found['below_min_mgas_s'])}", found["below_min_mgas_s"]),
         (f"Below geth: {len(found['below_geth'])}", found["below_geth"]),
     ):
@@ -98,6 +99,8 @@ def main() -> int:
     except ValueError as error:
         parser.error(str(error))
     command = f"python -m benches.opcodes --rounds {given.rounds} --gas {given.gas}"
+    if given.rows:
+        command += f" --rows {shlex.quote(given.rows)}"
     origin = read_provenance(command, PACKAGES)
     found = run(rows, given)
     print(report(found["rows"]))

@@ -144,4 +144,4 @@ def test_page_shows_missed_targets_in_bold(tmp_path: Path, monkeypatch: pytest.M
     page = tables.opcodes()
     assert "| KZG a valid proof | **55.0** | 50.0 | 1.10 |" in page
     assert "| SHA256 1 KiB | 300.0 | 320.0 | **0.94** |" in page
-    assert "3 rows, 3 rounds of 50M gas. 1 rows are below 60M gas/s, 1 below geth v1.17.10." in page
+    assert "3 rows, 3 rounds of 50M gas. Rows below 60M gas/s: 1; below geth v1.17.10: 1." in page
