@@ -2,7 +2,6 @@
 
 mod caller;
 mod fair_queue;
-mod handle;
 mod job;
 mod lane;
 mod metrics;
@@ -13,13 +12,12 @@ mod thread;
 
 pub use caller::{Caller, CpuBudget, Exhausted, Priority};
 pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
-pub use handle::SchedulerHandle;
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};
 pub use metrics::{BOUNDS, LaneStatus, QueueTime};
 pub use running_job::{
     LongOperation, arrival, begin_operation, charge_ahead, checkpoint, record_late, running_public_caller,
 };
-pub use scheduler::{Scheduler, SubmitError};
+pub use scheduler::{Scheduler, SchedulerHandle, SubmitError};
 pub use stopped::Stopped;
 pub use thread::lower_priority;

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, SchedulerHandle, Stopped,
+    FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
     job::{CancellationToken, Entry, Resumption, Suspension, WaitingJob},
     metrics::JobCounters,
     running_job::{RunningJob, YieldHook},
@@ -42,7 +42,23 @@ pub struct Scheduler {
     shared: Arc<SchedulerState>,
 }
 
-pub struct SchedulerState {
+/// Handle on a scheduler that does not extend its life.
+#[derive(Clone)]
+pub struct SchedulerHandle(Weak<SchedulerState>);
+
+impl SchedulerHandle {
+    /// Queues a job like [`Scheduler::submit`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors. The work is then not called.
+    pub fn submit(&self, lane: Lane, job: Job) -> Result<(), SubmitError> {
+        let state = self.0.upgrade().ok_or(SubmitError::Stopping)?;
+        state.submit_all(lane, std::iter::once(job))
+    }
+}
+
+struct SchedulerState {
     lanes: [LaneQueue; Lane::ALL.len()],
     /// Jobs that can be cancelled, by ticket.
     jobs: Mutex<HashMap<u64, Arc<CancellationToken>>>,
@@ -139,7 +155,7 @@ impl Scheduler {
 
     /// Returns a handle with which a job submits further jobs.
     pub fn handle(&self) -> SchedulerHandle {
-        SchedulerHandle::new(&self.shared)
+        SchedulerHandle(Arc::downgrade(&self.shared))
     }
 
     /// Ends the job with this ticket at its next checkpoint, or before it begins. Submissions are never

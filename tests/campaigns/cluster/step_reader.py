@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.recording import Recording, ShownStep
+from foreseal.client.flashblock_parts import FlashblockAssembler
 from live.polling import PollingThread
 from live.rpc import Rpc
 
@@ -28,6 +29,9 @@ class StepReader(PollingThread):
         """Hashes of the transactions in the steps of this process."""
         self.newest: ShownStep | None = None
         self._cursor: Any = genesis
+        self._parts = FlashblockAssembler()
+        # The cursor before a step of which parts are missing.
+        self._before = self._cursor
         self._recording = recording
         self.start()
 
@@ -37,10 +41,14 @@ class StepReader(PollingThread):
         answer = response.json()
         at = time.monotonic()
         if "error" in answer:
+            if not self._parts.is_empty:
+                self._parts.clear()
+                self._cursor = self._before
             self._handle_error(answer["error"])
             return False
         page = answer["result"]
-        steps = [read_step(self.process, at, message) for message in page["flashblocks"]]
+        whole = (self._parts.add(message) for message in page["flashblocks"])
+        steps = [read_step(self.process, at, message) for message in whole if message is not None]
         if steps and page["complete"]:
             steps[-1] = _with_epoch(steps[-1], response.headers.get(_VIEW, ""))
         self._recording.steps += steps
@@ -48,6 +56,8 @@ class StepReader(PollingThread):
             self.included.update(step.transactions)
             self.newest = step
         self._cursor = page["cursor"]
+        if self._parts.is_empty:
+            self._before = self._cursor
         return not page["complete"]
 
     def _handle_error(self, error: dict[str, Any]) -> None:

@@ -262,7 +262,8 @@ class Campaign:
                 rpc.close()
                 return None
             cursor = page["cursor"]
-            times = (int(flashblock["time"], 16) for flashblock in page["flashblocks"])
+            # Only the first part of a large step has its time.
+            times = (int(each["time"], 16) for each in page["flashblocks"] if "time" in each)
             return next((made for made in times if made >= moment * 1000), None)
 
         with contextlib.closing(Rpc(node.url)) as rpc:

@@ -7,6 +7,7 @@ from typing import Any
 from cluster.recording import ShownStep
 from cluster.step_reader import read_step
 from foreseal.client import Cursor
+from foreseal.client.flashblock_parts import FlashblockAssembler
 from live import wait_for
 from live.polling import STARTING, PollingThread
 from live.rpc import Rpc
@@ -67,6 +68,9 @@ class FeedReader(PollingThread):
         super().__init__(Rpc(url, _TIMEOUT), _INTERVAL)
         self.feed = FeedChain(genesis)
         self._cursor: Any = {"block": "0x0", "index": "0x0", "hash": genesis}
+        self._parts = FlashblockAssembler()
+        # The cursor before a step of which parts are missing.
+        self._before = self._cursor
         self.start()
 
     def wait_for_newest(self, rpc: Rpc) -> None:
@@ -82,13 +86,22 @@ class FeedReader(PollingThread):
         """Apply one page; return True if it does not end with the newest step."""
         answer = self.rpc.http_call("foreseal_getFlashblocks", self._cursor, _PAGE_SIZE).json()
         if "error" in answer:
-            if answer["error"]["code"] != STARTING:
+            if not self._parts.is_empty:
+                # The step may have left the chain.
+                self._parts.clear()
+                self._cursor = self._before
+            elif answer["error"]["code"] != STARTING:
                 self.feed.faults.append(f"the feed from {self._cursor}: {answer['error']}")
             return False
         page = answer["result"]
         for message in page["flashblocks"]:
-            self.feed.apply(read_step("feed", time.monotonic(), message))
+            step = self._parts.add(message)
+            if step is not None:
+                self.feed.apply(read_step("feed", time.monotonic(), step))
         self._cursor = page["cursor"]
+        if not self._parts.is_empty:
+            return True
+        self._before = self._cursor
         if self._cursor["hash"] != self.feed.tip:
             self.feed.faults.append(f"the cursor is {self._cursor}, the newest step {self.feed.tip}")
         return not page["complete"]
