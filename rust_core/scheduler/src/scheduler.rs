@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, VecDeque},
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, Weak},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
