@@ -219,48 +219,12 @@ fn steps_of_a_payload_have_their_share_of_its_time() {
 }
 
 #[test]
-fn a_slow_transaction_is_not_made_free_by_a_replacement() {
-    let (_datadir, wallets, mut driven) = start_burning();
-    driven.bench.producer.limit_transaction_time(Duration::ZERO);
-    let request = driven.begin(vec![deposit(0, 1)]);
-    driven.bench.tick();
-    let fees = Fees { tip: 50_000_000_000, max_fee: 100_000_000_000 };
-    driven.bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 1, fees)).unwrap();
-    let steps = (0..100_000).take_while(|_| {
-        driven.bench.producer.tick(driven.bench.clock.now(), &mut || true).unwrap();
-        std::thread::yield_now();
-        driven.bench.view().pending().block.transactions.len() < 1 + wallets.len()
-    });
-    assert!(steps.count() < 100_000);
-    let block = driven.finish(&request).block;
-    assert!(block.receipts.iter().skip(1).all(|receipt| receipt.gas_used == 1_500_000), "the slow ones pay");
-}
-
-#[test]
 fn a_payload_of_the_past_may_be_full_at_once() {
     let (_datadir, wallets, mut driven) = start_burning();
     driven.bench.clock.advance(Duration::from_mins(1));
     driven.begin(vec![deposit(0, 1)]);
     driven.bench.tick();
     assert_eq!(driven.bench.view().pending().block.transactions.len() - 1, wallets.len());
-}
-
-#[test]
-fn a_stopped_transaction_is_in_a_later_step_of_a_payload() {
-    let (_datadir, wallets, mut driven) = start_burning();
-    driven.bench.producer.limit_transaction_time(Duration::ZERO);
-    let request = driven.begin(vec![deposit(0, 1)]);
-    driven.bench.tick();
-    assert_eq!(driven.bench.view().pending().block.transactions.len(), 1, "the deposit has no limit");
-    let left = |driven: &Driven| driven.bench.node.pool().counts().pooled;
-    // The clock stands still: the thread of a slow transaction runs between the steps.
-    let steps = (0..100_000).take_while(|_| {
-        driven.bench.producer.tick(driven.bench.clock.now(), &mut || true).unwrap();
-        std::thread::yield_now();
-        left(&driven) > 0
-    });
-    assert!(steps.count() < 100_000);
-    assert_eq!(driven.finish(&request).block.transactions.len(), 1 + wallets.len());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use foreseal_testkit::{Fees, Wallet, test_genesis};
 use support::{Bench, OTHER_ACCOUNT, fingerprint, open_node, settings};
 
 /// Maximum number of steps; the thread of a slow transaction runs between them.
-const MAX_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 10_000_000;
 
 #[test]
 fn a_stopped_transaction_is_in_a_later_step_and_survives_a_restart() {
