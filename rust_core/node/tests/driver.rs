@@ -21,6 +21,8 @@ use foreseal_state::StateReader as _;
 use foreseal_testkit::{Fees, Wallet, optimism_genesis, test_genesis};
 use support::{Bench, OTHER_ACCOUNT, STEP, open_node, settings};
 
+/// Maximum number of ticks; the thread of a slow transaction runs between them, with a lower priority.
+const MAX_TICKS: usize = 10_000_000;
 /// Uses all gas of a call.
 const BURNER: Address = Address::repeat_byte(0xfe);
 
@@ -225,6 +227,24 @@ fn a_payload_of_the_past_may_be_full_at_once() {
     driven.begin(vec![deposit(0, 1)]);
     driven.bench.tick();
     assert_eq!(driven.bench.view().pending().block.transactions.len() - 1, wallets.len());
+}
+
+#[test]
+fn a_stopped_transaction_is_in_a_later_step_of_a_payload() {
+    let (_datadir, wallets, mut driven) = start_burning();
+    driven.bench.producer.limit_transaction_time(Duration::ZERO);
+    let request = driven.begin(vec![deposit(0, 1)]);
+    // The share has room for all. The clock stands still from the first step on.
+    driven.bench.clock.advance(STEP);
+    driven.bench.tick();
+    assert_eq!(driven.bench.view().pending().block.transactions.len(), 1, "the deposit has no limit");
+    let steps = (0..MAX_TICKS).take_while(|_| {
+        driven.bench.producer.tick(driven.bench.clock.now(), &mut || true).unwrap();
+        std::thread::yield_now();
+        driven.bench.node.pool().counts().pooled > 0
+    });
+    assert!(steps.count() < MAX_TICKS);
+    assert_eq!(driven.finish(&request).block.transactions.len(), 1 + wallets.len());
 }
 
 #[test]

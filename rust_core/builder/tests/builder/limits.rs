@@ -191,6 +191,20 @@ fn a_slow_transaction_is_added_without_another_execution() {
 }
 
 #[test]
+fn the_nonce_of_a_stopped_transaction_waits_for_it() {
+    let mut building = Building::new();
+    let slow = building.submit(0, COUNTER, 100_000, 10);
+    building.step(without_time());
+    // Otherwise a replacement would make the stopped execution free.
+    let fees = Fees { max_fee: 2 * Fees::default().max_fee, tip: 20 };
+    let raw = building.wallets[0].transfer(0, Address::repeat_byte(7), 1, fees);
+    let replacement = submit(&building.pool, &building.spec, &building.block, &raw);
+    assert!(building.hashes(StepLimits::default()).is_empty());
+    building.deferred.release(&slow);
+    assert_eq!(building.hashes(StepLimits::default()), [replacement]);
+}
+
+#[test]
 fn after_a_stopped_transaction_a_step_begins_short_ones_only() {
     let mut building = Building::new();
     let long = StepLimits::SHORT_GAS + 1;
