@@ -85,8 +85,8 @@ impl ReorgedBlocks {
 #[cfg(test)]
 mod tests {
     use alloy_consensus::Header;
-    use alloy_primitives::{Address, Bloom, Bytes, Log, LogData};
-    use foreseal_primitives::{Block, Receipt};
+    use foreseal_primitives::Block;
+    use foreseal_testkit::receipt_of_size;
     use imbl::Vector;
 
     use super::{
@@ -97,23 +97,11 @@ mod tests {
     /// Creates a block without transactions that holds one receipt with a log of this many bytes.
     fn block(number: u64, bytes: usize) -> ReorgedBlock {
         let header = Header { number, ..Header::default() };
-        let data = LogData::new_unchecked(vec![B256::ZERO], Bytes::from(vec![0; bytes]));
-        let receipt = Receipt {
-            kind: 2,
-            status: true.into(),
-            cumulative_gas_used: 0,
-            logs: vec![Log { address: Address::ZERO, data }],
-            bloom: Bloom::ZERO,
-            gas_used: 0,
-            contract_address: None,
-            first_log_index: 0,
-            deposit_nonce: None,
-        };
         let block = Block {
             hash: header.hash_slow(),
             header,
             transactions: Vector::new(),
-            receipts: Vector::unit(Arc::new(receipt)),
+            receipts: Vector::unit(Arc::new(receipt_of_size(bytes))),
             uncles: Vec::new(),
             withdrawals: None,
             transactions_length: 0,

@@ -146,8 +146,8 @@ impl FeedState {
 #[cfg(test)]
 mod tests {
     use alloy_consensus::Header;
-    use alloy_primitives::{Address, B256, Bloom, Bytes, Log, LogData};
-    use foreseal_primitives::Receipt;
+    use alloy_primitives::B256;
+    use foreseal_testkit::receipt_of_size;
 
     use super::*;
 
@@ -178,18 +178,6 @@ mod tests {
 
     /// Returns a step whose receipt has a log of this many bytes.
     fn step(bytes: usize) -> Recorded {
-        let data = LogData::new_unchecked(Vec::new(), Bytes::from(vec![0; bytes]));
-        let receipt = Receipt {
-            kind: 2,
-            status: true.into(),
-            cumulative_gas_used: 0,
-            logs: vec![Log { address: Address::ZERO, data }],
-            bloom: Bloom::ZERO,
-            gas_used: 0,
-            contract_address: None,
-            first_log_index: 0,
-            deposit_nonce: None,
-        };
         let step = Flashblock {
             number: 1,
             index: 1,
@@ -199,7 +187,7 @@ mod tests {
             time: 0,
             signature: None,
             transactions: Vec::new(),
-            receipts: vec![Arc::new(receipt)],
+            receipts: vec![Arc::new(receipt_of_size(bytes))],
             diff: Arc::default(),
             end_of_block_diff: Arc::default(),
         };

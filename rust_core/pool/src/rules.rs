@@ -1,7 +1,7 @@
 //! Stateless checks of a transaction against the block that is being built.
 
 use alloy_consensus::{Header, Transaction as _};
-use foreseal_primitives::{ChainSpec, DEPOSIT_TYPE, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP, mutant};
+use foreseal_primitives::{ChainSpec, DEPOSIT_TYPE, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP};
 use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
 
 use crate::{Fees, PoolConfig, PoolError, Sidecar};
@@ -75,7 +75,7 @@ impl Rules {
     /// Checks the transaction against the pool's own rules. Blocks may contain transactions that break them.
     pub(crate) fn check_policy(&self, envelope: &SignedEnvelope) -> Result<(), PoolError> {
         let (tip, min_tip) = (Fees::from_envelope(envelope).tip, self.min_tip);
-        if tip < min_tip && !mutant!("skip-min-tip") {
+        if tip < min_tip {
             return Err(PoolError::Underpriced { tip, min_tip });
         }
         let have = envelope.gas_limit();

@@ -1,6 +1,6 @@
 //! Contents of a block: transaction and uncle counts, and single transactions by index.
 
-use foreseal_chain::{ExecutedBlock, View};
+use foreseal_chain::ExecutedBlock;
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -29,20 +29,20 @@ pub const METHODS: &[Method] = &[
 
 fn transaction_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let id = by_hash(params)?;
-    answer(context, id, transaction_count)
+    answer(context, id, |_, found| Ok(transaction_count(found)))
 }
 
 fn transaction_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    answer(context, params.block_or_latest()?, transaction_count)
+    answer(context, params.block_or_latest()?, |_, found| Ok(transaction_count(found)))
 }
 
 fn uncle_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let id = by_hash(params)?;
-    answer(context, id, uncle_count)
+    answer(context, id, |_, found| Ok(uncle_count(found)))
 }
 
 fn uncle_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    answer(context, params.block_or_latest()?, uncle_count)
+    answer(context, params.block_or_latest()?, |_, found| Ok(uncle_count(found)))
 }
 
 fn transaction_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -55,14 +55,12 @@ fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_
     answer(context, id, |_, found| transaction(context, found, index))
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "`answer` takes functions that may fail")]
-fn transaction_count(_: &View, found: &ExecutedBlock) -> Result<Vec<u8>, Error> {
-    Ok(count(found.block.transactions.len()))
+fn transaction_count(found: &ExecutedBlock) -> Vec<u8> {
+    count(found.block.transactions.len())
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "`answer` takes functions that may fail")]
-fn uncle_count(_: &View, found: &ExecutedBlock) -> Result<Vec<u8>, Error> {
-    Ok(count(found.block.uncles.len()))
+fn uncle_count(found: &ExecutedBlock) -> Vec<u8> {
+    count(found.block.uncles.len())
 }
 
 fn count(length: usize) -> Vec<u8> {

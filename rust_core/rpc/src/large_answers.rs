@@ -1,4 +1,4 @@
-//! Budget of large results of public callers that exist at once.
+//! Budget of large results of public callers that are rendered at once.
 
 use std::{collections::hash_map::Entry, sync::Arc};
 
@@ -18,10 +18,10 @@ const MAX_CALLER: usize = 24 << 20;
 /// Budget of large results of public callers that are being rendered. The transport bounds the bytes that wait for a
 /// client.
 #[derive(Debug, Default)]
-pub struct LargeAnswers(Arc<Mutex<Held>>);
+pub struct LargeAnswers(Arc<Mutex<ReservedBytes>>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct ReservedBytes {
     total: usize,
     /// Bytes by caller; callers without any have no entry.
     callers: HashMap<u64, usize>,
@@ -30,7 +30,7 @@ struct Held {
 /// Part of the budget that a result holds; dropping it returns the part.
 #[derive(Debug)]
 pub struct Reservation {
-    held: Arc<Mutex<Held>>,
+    reserved: Arc<Mutex<ReservedBytes>>,
     caller: u64,
     bytes: usize,
 }
@@ -50,26 +50,26 @@ impl LargeAnswers {
         if bytes <= LARGE {
             return Ok(None);
         }
-        let mut held = self.0.lock();
-        let own = held.callers.get(&caller).copied().unwrap_or_default();
+        let mut reserved = self.0.lock();
+        let own = reserved.callers.get(&caller).copied().unwrap_or_default();
         let fits = |used: usize, max| used == 0 || used.saturating_add(bytes) <= max;
         if !fits(own, MAX_CALLER) {
             return Err(Error::LargeAnswers { max: MAX_CALLER });
         }
-        if !fits(held.total, MAX_TOTAL) {
+        if !fits(reserved.total, MAX_TOTAL) {
             return Err(Error::LargeAnswers { max: MAX_TOTAL });
         }
-        held.total = held.total.saturating_add(bytes);
-        held.callers.insert(caller, own.saturating_add(bytes));
-        Ok(Some(Reservation { held: self.0.clone(), caller, bytes }))
+        reserved.total = reserved.total.saturating_add(bytes);
+        reserved.callers.insert(caller, own.saturating_add(bytes));
+        Ok(Some(Reservation { reserved: self.0.clone(), caller, bytes }))
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut held = self.held.lock();
-        held.total = held.total.saturating_sub(self.bytes);
-        if let Entry::Occupied(mut own) = held.callers.entry(self.caller) {
+        let mut reserved = self.reserved.lock();
+        reserved.total = reserved.total.saturating_sub(self.bytes);
+        if let Entry::Occupied(mut own) = reserved.callers.entry(self.caller) {
             *own.get_mut() = own.get().saturating_sub(self.bytes);
             if *own.get() == 0 {
                 own.remove();
@@ -92,16 +92,17 @@ mod tests {
         drop(first);
         assert!(answers.reserve_for(1, LARGE + 1).is_ok());
         drop(other);
-        let held = answers.0.lock();
-        assert_eq!((held.total, held.callers.len()), (0, 0));
+        let reserved = answers.0.lock();
+        assert_eq!((reserved.total, reserved.callers.len()), (0, 0));
     }
 
     #[test]
     fn all_callers_share_one_budget() {
         let answers = LargeAnswers::default();
-        let held: Vec<_> = (0..2).map(|caller| answers.reserve_for(caller, MAX_TOTAL / 2).unwrap()).collect();
+        let reservations: Vec<_> =
+            (0..2).map(|caller| answers.reserve_for(caller, MAX_TOTAL / 2).unwrap()).collect();
         assert!(answers.reserve_for(9, LARGE + 1).is_err());
-        drop(held);
+        drop(reservations);
         assert!(answers.reserve_for(9, LARGE + 1).is_ok());
     }
 }

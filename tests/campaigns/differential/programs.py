@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from random import Random
 
-from differential.assembly import OPCODES, At, Label, Part, assemble, push
+from benches.opcodes.assembler import OPCODES
+
+from differential.assembly import At, Label, Part, assemble, push
 
 SLOTS = 8
 """Number of storage slots that programs use."""

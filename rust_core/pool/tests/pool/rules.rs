@@ -143,13 +143,15 @@ fn a_tip_below_the_minimum_is_rejected() {
     assert_eq!(chain.submit(&pool, &low[0]), Err(error));
 }
 
+/// Removes Osaka and the forks after it from a genesis.
+fn end_before_osaka(genesis: &mut alloy_genesis::Genesis) {
+    let config = &mut genesis.config;
+    (config.osaka_time, config.bpo1_time, config.bpo2_time) = (None, None, None);
+}
+
 #[test]
 fn before_osaka_the_pool_may_have_a_gas_cap() {
-    let mut chain = chain_with(|genesis| {
-        genesis.config.osaka_time = None;
-        genesis.config.bpo1_time = None;
-        genesis.config.bpo2_time = None;
-    });
+    let mut chain = chain_with(end_before_osaka);
     let key = Key::new(1);
     chain.fund(&key, 1_000_000 * GWEI * GWEI);
     let cap = TRANSACTION_GAS_CAP;
@@ -162,11 +164,7 @@ fn before_osaka_the_pool_may_have_a_gas_cap() {
 
 #[test]
 fn before_osaka_the_block_gas_limit_is_enforced() {
-    let mut chain = chain_with(|genesis| {
-        genesis.config.osaka_time = None;
-        genesis.config.bpo1_time = None;
-        genesis.config.bpo2_time = None;
-    });
+    let mut chain = chain_with(end_before_osaka);
     let key = Key::new(1);
     chain.fund(&key, 1_000_000 * GWEI * GWEI);
     let with = |gas_limit| key.raw(TxEip1559 { gas_limit, ..transfer(0) });
@@ -231,9 +229,7 @@ fn a_type_before_its_fork_is_rejected() {
     let raw = set_code(&key, vec![authorization(&key)]);
     let before = chain_with(|genesis| {
         genesis.config.prague_time = None;
-        genesis.config.osaka_time = None;
-        genesis.config.bpo1_time = None;
-        genesis.config.bpo2_time = None;
+        end_before_osaka(genesis);
     });
     assert_eq!(rejection(&before, &raw), PoolError::TypeNotActive { kind: 4 });
     let frontier = chain_with(|genesis| {

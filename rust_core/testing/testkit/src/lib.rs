@@ -13,7 +13,7 @@ mod workload;
 pub use assembler::{assemble, deploy_code};
 pub use contracts::{Contract, erc20_balance_slot, erc20_transfer};
 pub use genesis::{optimism_genesis, test_genesis};
-pub use logs::{LogChain, numbered_contract, numbered_topic, skewed_log};
+pub use logs::{LogChain, numbered_contract, numbered_topic, receipt_of_size, skewed_log};
 pub use values::counting;
 pub use wait_for::{MAX_WAIT, wait_for};
 pub use wallet::{Fees, Wallet};

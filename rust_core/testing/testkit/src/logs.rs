@@ -15,6 +15,24 @@ const TRANSACTIONS: u64 = 256;
 /// Seconds between blocks.
 const BLOCK_TIME: u64 = 2;
 
+/// Returns a receipt with one log without topics that has `bytes` bytes of data.
+pub fn receipt_of_size(bytes: usize) -> Receipt {
+    Receipt {
+        kind: 2,
+        status: Eip658Value::success(),
+        cumulative_gas_used: 0,
+        logs: vec![Log {
+            address: Address::ZERO,
+            data: LogData::new_unchecked(Vec::new(), vec![0; bytes].into()),
+        }],
+        bloom: Bloom::ZERO,
+        gas_used: 0,
+        contract_address: None,
+        first_log_index: 0,
+        deposit_nonce: None,
+    }
+}
+
 /// Generator of the blocks of such a chain, genesis first.
 pub struct LogChain {
     transactions: Vec<Arc<Transaction>>,
