@@ -10,7 +10,7 @@ use foreseal_replication::SubmitError;
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 
-use crate::{DevelopmentError, UnsignedError, params::ParamsError};
+use crate::{DevelopmentError, UnsignedError, large_answers::TooManyLargeAnswers, params::ParamsError};
 
 /// Error that a method returns in place of a result.
 #[derive(Debug)]
@@ -29,10 +29,7 @@ pub enum Error {
     Limit(Limit),
     /// The result would be larger than the caller may request.
     ResponseSize(ResponseSize),
-    /// The caller, or all callers, have results of `max` bytes in progress.
-    LargeAnswers {
-        max: usize,
-    },
+    LargeAnswers(TooManyLargeAnswers),
     FilterNotFound,
     /// The process that stores the filters is unreachable.
     FiltersAway,
@@ -202,6 +199,7 @@ from! {
     LogLimit => LogLimit,
     Limit => Limit,
     ResponseSize => ResponseSize,
+    TooManyLargeAnswers => LargeAnswers,
     ExecutionError => Call,
     EstimateError => Estimate,
     OverrideError => Override,

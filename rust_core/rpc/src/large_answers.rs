@@ -6,10 +6,8 @@ use alloy_primitives::map::HashMap;
 use foreseal_scheduler::running_public_caller;
 use parking_lot::Mutex;
 
-use crate::Error;
-
 /// Size in bytes above which a result counts.
-const LARGE: usize = 1 << 20;
+pub const LARGE: usize = 1 << 20;
 /// Maximum size in bytes of the large results of all public callers that exist at once.
 const MAX_TOTAL: usize = 48 << 20;
 /// Maximum size in bytes of those of one caller, who may always have one.
@@ -17,7 +15,7 @@ const MAX_CALLER: usize = 24 << 20;
 
 /// Budget of large results of public callers that are being rendered. The transport bounds the bytes that wait for a
 /// client.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LargeAnswers(Arc<Mutex<ReservedBytes>>);
 
 #[derive(Debug, Default)]
@@ -25,6 +23,12 @@ struct ReservedBytes {
     total: usize,
     /// Bytes by caller; callers without any have no entry.
     callers: HashMap<u64, usize>,
+}
+
+/// Large results of `max` bytes are in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyLargeAnswers {
+    pub max: usize,
 }
 
 /// Part of the budget that a result holds; dropping it returns the part.
@@ -41,12 +45,12 @@ impl LargeAnswers {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::LargeAnswers`] while the caller, or all callers together, have too many.
-    pub fn reserve(&self, bytes: usize) -> Result<Option<Reservation>, Error> {
+    /// Returns an error while the caller, or all callers together, have too many.
+    pub fn reserve(&self, bytes: usize) -> Result<Option<Reservation>, TooManyLargeAnswers> {
         running_public_caller().map_or(Ok(None), |caller| self.reserve_for(caller, bytes))
     }
 
-    fn reserve_for(&self, caller: u64, bytes: usize) -> Result<Option<Reservation>, Error> {
+    fn reserve_for(&self, caller: u64, bytes: usize) -> Result<Option<Reservation>, TooManyLargeAnswers> {
         if bytes <= LARGE {
             return Ok(None);
         }
@@ -54,10 +58,10 @@ impl LargeAnswers {
         let own = reserved.callers.get(&caller).copied().unwrap_or_default();
         let fits = |used: usize, max| used == 0 || used.saturating_add(bytes) <= max;
         if !fits(own, MAX_CALLER) {
-            return Err(Error::LargeAnswers { max: MAX_CALLER });
+            return Err(TooManyLargeAnswers { max: MAX_CALLER });
         }
         if !fits(reserved.total, MAX_TOTAL) {
-            return Err(Error::LargeAnswers { max: MAX_TOTAL });
+            return Err(TooManyLargeAnswers { max: MAX_TOTAL });
         }
         reserved.total = reserved.total.saturating_add(bytes);
         reserved.callers.insert(caller, own.saturating_add(bytes));

@@ -75,7 +75,7 @@ impl From<Error> for RpcError {
             Error::LogLimit(limit) => limit.into(),
             Error::Limit(Limit { name, max }) => Self::limit("the request has", name, max),
             Error::ResponseSize(size) => size.into(),
-            Error::LargeAnswers { max } => Self::large_answers(max),
+            Error::LargeAnswers(error) => Self::large_answers(error.max),
             Error::NeedsConnection(name) => {
                 let message =
                     format!("the method {name} needs a WebSocket: connect to the same URL with ws://");

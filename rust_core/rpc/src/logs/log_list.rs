@@ -11,6 +11,7 @@ use foreseal_scheduler::{Stopped, arrival, checkpoint};
 use crate::{
     answer_size::{MIN_LOG, min_log_size},
     json::write_log,
+    large_answers::{LARGE, LargeAnswers, Reservation},
 };
 
 /// Reason for which a search ended early.
@@ -20,6 +21,8 @@ pub enum SearchStop {
     Full,
     /// Another log matches, but the list has as many bytes as it may.
     Large,
+    /// Public callers have large results of `max` bytes in progress.
+    Crowded { max: usize },
     /// The time limit has passed.
     Late,
     /// The scheduler ended the job.
@@ -46,12 +49,21 @@ pub struct LogList {
     limits: ListLimits,
     began: Instant,
     stop: Option<SearchStop>,
+    /// Budget in which the list reserves room once it is large; `None` from then on.
+    budget: Option<LargeAnswers>,
+    reservation: Option<Reservation>,
 }
 
 impl LogList {
     /// Creates an empty list within these limits. Its time begins with the arrival of the call.
     pub fn within(limits: ListLimits) -> Self {
-        Self { json: vec![b'['], count: 0, limits, began: arrival(), stop: None }
+        let (began, json) = (arrival(), vec![b'[']);
+        Self { json, count: 0, limits, began, stop: None, budget: None, reservation: None }
+    }
+
+    /// Lets the list reserve room for its maximum size once it is large.
+    pub fn counted_in(self, budget: &LargeAnswers) -> Self {
+        Self { budget: Some(budget.clone()), ..self }
     }
 
     /// Returns the number of logs in the list.
@@ -130,6 +142,17 @@ impl LogList {
     }
 
     fn check_room(&mut self, size: usize) -> ControlFlow<()> {
+        if self.json.len() > LARGE
+            && let Some(budget) = self.budget.take()
+        {
+            match budget.reserve(self.limits.bytes) {
+                Ok(reservation) => self.reservation = reservation,
+                Err(error) => {
+                    self.stop = Some(SearchStop::Crowded { max: error.max });
+                    return ControlFlow::Break(());
+                }
+            }
+        }
         let is_first_of_page = self.limits.is_page && self.count == 0;
         self.stop = if self.limits.logs <= self.count && !mutant!("skip-log-limit") {
             Some(SearchStop::Full)
@@ -153,6 +176,11 @@ impl LogList {
         };
         self.stop = Some(stop);
         ControlFlow::Break(())
+    }
+
+    /// Returns the part of the budget that the list holds.
+    pub fn take_reservation(&mut self) -> Option<Reservation> {
+        self.reservation.take()
     }
 
     /// Returns the finished list.

@@ -15,10 +15,10 @@ use foreseal_scheduler::{Lane, Stopped, record_late};
 
 use crate::{
     Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,
-    answer_size::SizeBounds,
     context::MAX_ATTEMPT_BYTES,
     errors::ResponseSize,
     json::Object,
+    large_answers::TooManyLargeAnswers,
     params::{BlockSelection, Filter, LogQuery, Params, Reason, Tag},
     rpc_error::milliseconds,
 };
@@ -84,27 +84,30 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
             if !context.is_attempt()
                 && let Some(BlockCounts { number, .. }) = view.counts(id)?
             {
-                return finish(context, search(context, view, &filter, Range { from: number, to: number })?);
+                return Ok(finish(
+                    context,
+                    search(context, view, &filter, Range { from: number, to: number })?,
+                ));
             }
             let found = context.block(view, id)?;
-            let mut list = LogList::within(one_block(context));
+            let mut list = LogList::within(one_block(context)).counted_in(&context.caches.large_answers);
             match append_block_logs(&found.block, &filter, 0, &mut list) {
-                ControlFlow::Continue(()) => finish(context, list),
+                ControlFlow::Continue(()) => Ok(finish(context, list)),
                 ControlFlow::Break(_) => Err(one_block_error(context, list.stop())),
             }
         }
         BlockSelection::Range { from, to } => match Range::resolve(view, from, to)? {
-            Some(range) => finish(context, search(context, view, &filter, range)?),
+            Some(range) => Ok(finish(context, search(context, view, &filter, range)?)),
             None => Ok(LogList::within(one_block(context)).into_json()),
         },
     }
 }
 
-/// Returns the JSON of a complete list. A large one is part of the budget until it is sent.
-fn finish(context: &Context<'_>, list: LogList) -> Result<Vec<u8>, Error> {
-    let json = list.into_json();
-    context.check_size(SizeBounds::exact(json.len()), true)?;
-    Ok(json)
+/// Returns the JSON of a complete list.
+fn finish(context: &Context<'_>, mut list: LogList) -> Vec<u8> {
+    context.progress.has_logs.set(true);
+    context.progress.reservation.set(list.take_reservation());
+    list.into_json()
 }
 
 /// Maximum number of logs of a block that an attempt searches.
@@ -131,6 +134,7 @@ fn one_block_error(context: &Context<'_>, stop: Option<SearchStop>) -> Error {
     match stop {
         _ if context.is_attempt() => Error::TooSlowInline,
         Some(SearchStop::Stopped(stopped)) => stopped.into(),
+        Some(SearchStop::Crowded { max }) => TooManyLargeAnswers { max }.into(),
         Some(SearchStop::Late) => {
             record_late(context.limits.log_time);
             Stopped::TimeLimit(context.limits.log_time).into()
@@ -148,7 +152,8 @@ fn one_block_error(context: &Context<'_>, stop: Option<SearchStop>) -> Error {
 /// Returns the exceeded limit and the range that can be queried. A single block may have any number of logs.
 fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<LogList, Error> {
     let (Range { from, to }, limits) = (range, context.limits);
-    let mut list = LogList::within(if from == to { one_block(context) } else { range_limits(context) });
+    let list_limits = if from == to { one_block(context) } else { range_limits(context) };
+    let mut list = LogList::within(list_limits).counted_in(&context.caches.large_answers);
     let cache = Some(&context.caches.logs);
     let ended = append_logs(view, filter, (LogPosition::block(from), to), &mut list, cache)?;
     // The search did not finish the block where it ended.
@@ -156,6 +161,7 @@ fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) 
     let kind = match list.stop() {
         None => return Ok(list),
         Some(SearchStop::Stopped(stopped)) => return Err(stopped.into()),
+        Some(SearchStop::Crowded { max }) => return Err(TooManyLargeAnswers { max }.into()),
         stop if context.is_attempt() || from == to => return Err(one_block_error(context, stop)),
         Some(SearchStop::Large) if ended.block == from => {
             return Err(one_block_error(context, Some(SearchStop::Large)));
