@@ -133,6 +133,7 @@ check: build $(VENV)/.dev ## Run the checks needed before a commit: formatting, 
 	$(BIN)/ruff check --quiet $(PYTHON_SOURCES)
 	$(BIN)/ruff format --quiet --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml foreseal._core
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m language
 	cargo test --release --workspace --lib --quiet
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -q $(UNIT_TESTS) $(ARGS)

@@ -14,6 +14,8 @@ __all__ = [
     "Caller",
     "DeferredMessages",
     "Entrance",
+    "LargeAnswer",
+    "LargeResult",
     "ListenerClock",
     "Load",
     "Node",
@@ -177,7 +179,6 @@ class Entrance:
 class LargeResult:
     def __len__(self) -> int: ...
     def __bytes__(self) -> bytes: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
     def within(self, before: bytes, after: bytes) -> LargeAnswer: ...
 
 @final
