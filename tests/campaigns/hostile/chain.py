@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ class Chain:
         self.genesis = folder / "genesis.json"
         self.facts = Facts()
         self.setup = Account("setup-0")
+        self.launch: Callable[[Sequence[str]], Sequence[str]] = list
+        """Returns the command that runs a command, such as within a limit of memory."""
         self._nonce = 0
         self.genesis.write_bytes(orjson.dumps(self._genesis()))
 
@@ -84,7 +87,7 @@ class Chain:
 
     def start(self, *options: str) -> LiveNode:
         """Start a node and wait until it is ready. Raise `RuntimeError` if it exits."""
-        node = LiveNode(self.arguments(*options, port=next_free_port()))
+        node = LiveNode(self.launch(self.arguments(*options, port=next_free_port())))
         self.facts.port = int(node.url.rpartition(":")[2])
         return node
 
