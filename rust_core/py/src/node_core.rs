@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use foreseal_chain::View;
 use foreseal_rpc::{
-    Api, BodyProgress, Error, ExecutionMode, Method, PendingVerification, Reply, RpcError, Submissions,
+    Answered, Api, BodyProgress, Error, ExecutionMode, Method, PendingVerification, Reply, RpcError,
+    Submissions,
 };
 use foreseal_scheduler::{Caller, Job, Lane, Scheduler, SchedulerHandle, Stopped, SubmitError, Work};
 
@@ -89,7 +90,7 @@ impl Core {
             let decoded = body.clone();
             let work: Work = Box::new(move |outcome: Result<(), Stopped>| match outcome {
                 // A missing piece ends the whole body: its last piece would never complete.
-                Err(stopped) => decoded.finish(Finished::Body(decoded.submissions.reject(&stopped.into()))),
+                Err(stopped) => decoded.stop(&stopped.into()),
                 Ok(()) => decoded.proceed(decoded.submissions.work(piece)),
             });
             body.origin.job(work)
@@ -186,25 +187,31 @@ struct SubmittedBody {
 
 impl SubmittedBody {
     /// Delivers the answers once there are all, or continues in the lane for slow checks of submissions.
-    fn proceed(self: &Arc<Self>, mut progress: BodyProgress) {
-        loop {
-            match progress {
-                BodyProgress::Decoding => return,
-                BodyProgress::Answered(answers) => {
-                    let rendered = self.whole.render(&answers);
-                    return self.finish(rendered.map_or(Finished::Body(answers), Finished::Submissions));
+    fn proceed(self: &Arc<Self>, progress: BodyProgress) {
+        match progress {
+            BodyProgress::Decoding => {}
+            BodyProgress::Answered(answers) => self.deliver(answers),
+            BodyProgress::Verification => {
+                let body = self.clone();
+                let work: Work = Box::new(move |outcome: Result<(), Stopped>| match outcome {
+                    Err(stopped) => body.stop(&stopped.into()),
+                    Ok(()) => body.proceed(body.submissions.verify_next()),
+                });
+                if let Err(error) = self.scheduler.submit(Lane::Verification, self.origin.job(work)) {
+                    self.stop(&submit_error(error));
                 }
-                BodyProgress::Verification => {}
-            }
-            let body = self.clone();
-            let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
-                body.proceed(body.submissions.verify_next(outcome.map_err(RpcError::from)));
-            });
-            match self.scheduler.submit(Lane::Verification, self.origin.job(work)) {
-                Ok(()) => return,
-                Err(error) => progress = self.submissions.verify_next(Err(submit_error(error))),
             }
         }
+    }
+
+    fn deliver(&self, answers: Vec<Answered>) {
+        let rendered = self.whole.render(&answers);
+        self.finish(rendered.map_or(Finished::Body(answers), Finished::Submissions));
+    }
+
+    /// Delivers `error` as the answer of each call that has none.
+    fn stop(&self, error: &RpcError) {
+        self.deliver(self.submissions.stop(error));
     }
 
     fn finish(&self, finished: Finished) {

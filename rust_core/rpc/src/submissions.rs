@@ -81,11 +81,6 @@ impl Submissions {
         Some(Self { api: api.clone(), calls, is_batch, left, admission: Mutex::default() })
     }
 
-    /// Returns `error` as the result of each call.
-    pub fn reject(&self, error: &RpcError) -> Vec<Answered> {
-        self.calls.iter().map(|call| (call.id.clone(), Err(error.clone()))).collect()
-    }
-
     /// Returns `true` for a batch, even of one call.
     pub fn is_batch(&self) -> bool {
         self.is_batch
@@ -116,15 +111,24 @@ impl Submissions {
         self.admit_all()
     }
 
-    /// Verifies the next submission and admits it and those that follow, up to another one that is to be verified. If
-    /// `outcome` is an error, it is the result of the next call instead.
-    pub fn verify_next(&self, outcome: Result<(), RpcError>) -> BodyProgress {
+    /// Verifies the next submission and admits it and those that follow, up to another one that is to be verified.
+    pub fn verify_next(&self) -> BodyProgress {
         let pending = self.admission.lock().pending.take();
         if let Some(pending) = pending {
-            let result = outcome.and_then(|()| ready(verify(self.api.node(), *pending)?));
+            let result = verify(self.api.node(), *pending).and_then(ready);
             self.push_answer(result);
         }
         self.admit_all()
+    }
+
+    /// Returns the results of all calls; `error` is that of each call that has none yet.
+    ///
+    /// The others are not admitted: that work belongs to a lane, not to the thread that stopped a job of this body.
+    pub fn stop(&self, error: &RpcError) -> Vec<Answered> {
+        let mut answered = std::mem::take(&mut self.admission.lock().answered);
+        let rest = self.calls.iter().skip(answered.len());
+        answered.extend(rest.map(|call| (call.id.clone(), Err(error.clone()))));
+        answered
     }
 
     fn admit_all(&self) -> BodyProgress {

@@ -119,25 +119,39 @@ fn other_bodies_use_the_slow_path() {
     assert!(read(&api(&bench), &one).is_some_and(|single| !single.is_batch()));
 }
 
-/// Submissions with authorizations are verified in a lane of their own, and in the order of the batch.
-#[test]
-fn a_batch_continues_after_each_verification() {
+/// Returns a bench, and a batch of which the second and third submissions are to be verified.
+fn batch_with_authorizations() -> (Bench, Submissions) {
     let bench = Bench::new(2);
     let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
     let list = |nonce| a.set_code(nonce, &b, 0, Address::repeat_byte(7));
     let raws = [transfer(&a, 0), list(1), list(2), transfer(&a, 3)];
     let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
+    (bench, submissions)
+}
+
+/// Submissions with authorizations are verified in a lane of their own, and in the order of the batch.
+#[test]
+fn a_batch_continues_after_each_verification() {
+    let (bench, submissions) = batch_with_authorizations();
     let pooled = || bench.api.node().pool().counts().pooled;
     assert!(matches!(submissions.work(0), BodyProgress::Verification));
     assert_eq!(pooled(), 1);
-    assert!(matches!(submissions.verify_next(Ok(())), BodyProgress::Verification));
+    assert!(matches!(submissions.verify_next(), BodyProgress::Verification));
     assert_eq!(pooled(), 2);
+    let answers = all(submissions.verify_next());
+    assert!(answers.iter().all(|(_, result)| result.is_ok()));
+    assert_eq!((pooled(), bench.api.node().pool().counts().queued), (4, 0));
+}
+
+/// What follows a stopped verification is not admitted: the thread that stopped it serves another caller.
+#[test]
+fn a_stopped_verification_ends_the_batch() {
+    let (bench, submissions) = batch_with_authorizations();
+    assert!(matches!(submissions.work(0), BodyProgress::Verification));
+    assert!(matches!(submissions.verify_next(), BodyProgress::Verification));
     let full = RpcError::queue_full(8);
-    let answers = all(submissions.verify_next(Err(full.clone())));
-    assert_eq!(
-        answers.iter().map(|(_, result)| result.is_ok()).collect::<Vec<_>>(),
-        [true, true, false, true]
-    );
-    assert_eq!(answers[2], ("2".to_owned(), Err(full)));
-    assert_eq!((pooled(), bench.api.node().pool().counts().queued), (2, 1));
+    let answers = submissions.stop(&full);
+    assert!(answers[..2].iter().all(|(_, result)| result.is_ok()));
+    assert_eq!(answers[2..], [("2".to_owned(), Err(full.clone())), ("3".to_owned(), Err(full))]);
+    assert_eq!((bench.api.node().pool().counts().pooled, bench.api.node().pool().counts().queued), (2, 0));
 }
