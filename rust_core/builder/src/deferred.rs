@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{
-    B256,
+    Address, B256,
     map::{AddressMap, B256Map},
 };
 use foreseal_primitives::Transaction;
@@ -13,14 +13,16 @@ use crate::PreparedForBlock;
 
 /// Maximum number of remembered sizes. They are hints: without one, a transaction is executed once more.
 const MAX_SIZES: usize = 4096;
+/// Maximum number of remembered senders who may submit short transactions only.
+const MAX_RESTRICTED: usize = 4096;
 
 /// Transactions that earlier steps have executed and not included, carried from step to step.
 ///
 /// ```text
 ///   result larger than the rest of the step  ->  waits for a step with room; its size is remembered
 ///   result larger than any step              ->  alone in the next step, but not twice in a row while others wait
-///   slower than the limit                    ->  executed elsewhere, then added as a prepared transaction,
-///                                                or executed once more in a step, without a limit
+///   slower than the limit                    ->  executed elsewhere, then added as a prepared transaction
+///   prepared, but what it read has changed   ->  returned to the caller, who executes it again or drops it
 /// ```
 #[derive(Debug, Default)]
 pub struct DeferredTransactions {
@@ -35,6 +37,11 @@ pub struct DeferredTransactions {
     /// Transactions that the last step has stopped.
     interrupted: Vec<Arc<Transaction>>,
     prepared: Option<PreparedForBlock>,
+    /// Prepared transaction that the last step could not add.
+    outdated: Option<Arc<Transaction>>,
+    /// Senders whose slow executions were for nothing, and the last block in which they may have short transactions
+    /// only.
+    restricted: AddressMap<u64>,
 }
 
 impl DeferredTransactions {
@@ -48,6 +55,20 @@ impl DeferredTransactions {
         std::mem::take(&mut self.interrupted)
     }
 
+    /// Removes and returns the prepared transaction that the last step could not add: it has no room in this block, or
+    /// its block or the state that it has read is another one now.
+    pub fn take_outdated(&mut self) -> Option<Arc<Transaction>> {
+        self.outdated.take()
+    }
+
+    /// Lets steps reject all but the short transactions of a sender, up to this block.
+    pub fn restrict(&mut self, sender: Address, last_block: u64) {
+        if self.restricted.len() >= MAX_RESTRICTED {
+            self.restricted.clear();
+        }
+        self.restricted.insert(sender, last_block);
+    }
+
     /// Makes the next step begin with this transaction.
     pub fn add_prepared(&mut self, prepared: PreparedForBlock) {
         self.prepared = Some(prepared);
@@ -56,6 +77,15 @@ impl DeferredTransactions {
     /// Removes the transaction that is to be alone in the next step if `is_pooled` rejects it.
     pub fn retain_oversized(&mut self, is_pooled: impl FnOnce(&B256) -> bool) {
         self.oversized.take_if(|transaction| !is_pooled(&transaction.hash()));
+    }
+
+    /// Returns the last block in which the sender may have short transactions only, if that is not before `block`.
+    pub(crate) fn restricted_until(&self, sender: &Address, block: u64) -> Option<u64> {
+        self.restricted.get(sender).copied().filter(|last| block <= *last)
+    }
+
+    pub(crate) fn set_outdated(&mut self, transaction: &Arc<Transaction>) {
+        self.outdated = Some(transaction.clone());
     }
 
     pub(crate) fn take_prepared(&mut self) -> Option<PreparedForBlock> {

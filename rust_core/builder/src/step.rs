@@ -91,6 +91,8 @@ struct StepInProgress<'a> {
     is_oversized: bool,
     /// `true` once only short transactions are executed.
     needs_short: bool,
+    /// Number of the block.
+    number: u64,
 }
 
 impl<'a> StepInProgress<'a> {
@@ -111,7 +113,8 @@ impl<'a> StepInProgress<'a> {
             above_share: None,
             is_result_exceeded: false,
             is_oversized: false,
-            needs_short: limits.transaction_time.is_some() && !limits.accepts_slow,
+            needs_short: false,
+            number: block.header().number,
         }
     }
 
@@ -126,6 +129,10 @@ impl<'a> StepInProgress<'a> {
             return Ok(true);
         }
         if deferred.is_held(transaction) || (self.needs_short && !is_short(transaction)) {
+            return Ok(false);
+        }
+        if let Some(reason) = self.restriction(transaction, deferred) {
+            self.rejected.push((hash, reason));
             return Ok(false);
         }
         match self.remaining.room(transaction) {
@@ -152,6 +159,24 @@ impl<'a> StepInProgress<'a> {
         }
         let result_bytes = if may_be_alone { usize::MAX } else { self.remaining.result_bytes };
         self.execute(transaction, self.transaction_limits(result_bytes), deferred)
+    }
+
+    /// Returns the reason for which a step that stops slow transactions does not begin one of a restricted sender.
+    fn restriction(
+        &self,
+        transaction: &Transaction,
+        deferred: &DeferredTransactions,
+    ) -> Option<RejectedTransaction> {
+        if self.limits.transaction_time.is_none() || is_short(transaction) {
+            return None;
+        }
+        let last = deferred.restricted_until(&transaction.sender(), self.number)?;
+        let reason = format!(
+            "an earlier transaction of this sender took longer than a step and was dropped: up to block {last}, its \
+             transactions may have at most {} gas",
+            StepLimits::SHORT_GAS
+        );
+        Some(RejectedTransaction::Other(reason))
     }
 
     /// Executes a transaction within limits. Returns `true` if the step now contains it.
@@ -219,7 +244,6 @@ impl<'a> StepInProgress<'a> {
         deferred: &mut DeferredTransactions,
     ) -> Result<bool, BuildError> {
         if let Some(prepared) = deferred.take_prepared() {
-            deferred.release(&prepared.transaction().hash());
             self.add_prepared(block, &prepared, deferred)?;
         }
         if !deferred.is_after_oversized() {
@@ -229,8 +253,8 @@ impl<'a> StepInProgress<'a> {
         Ok(!self.is_oversized)
     }
 
-    /// Adds a transaction that was executed outside of steps. Executes it again, without a time limit, if its block or
-    /// the state that it has read is another one now.
+    /// Adds a transaction that was executed outside of steps. It is outdated if this block has no room for it, or if
+    /// its block, its sender or the state that it has read is another one now.
     fn add_prepared(
         &mut self,
         block: &PendingBlock,
@@ -238,17 +262,14 @@ impl<'a> StepInProgress<'a> {
         deferred: &mut DeferredTransactions,
     ) -> Result<(), BuildError> {
         let transaction = prepared.transaction();
-        if self.remaining.room(transaction) == Room::LaterBlock {
-            return Ok(());
-        }
-        let added = match prepared.for_block(block) {
+        let usable = prepared.for_block(block);
+        let added = match usable.filter(|_| self.remaining.room(transaction) != Room::LaterBlock) {
             Some(prepared) => self.executor.add_prepared(prepared, &mut self.gas),
             None => Ok(None),
         };
         match added {
             Ok(Some(receipt)) => self.push(transaction.clone(), receipt),
-            Ok(None) => drop(self.execute(transaction, TransactionLimits::default(), deferred)?),
-            Err(ExecutionError::Rejected(reason)) => self.rejected.push((transaction.hash(), reason)),
+            Ok(None) | Err(ExecutionError::Rejected(_)) => deferred.set_outdated(transaction),
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -280,10 +301,7 @@ impl<'a> StepInProgress<'a> {
     }
 
     fn transaction_limits(&self, result_bytes: usize) -> TransactionLimits {
-        TransactionLimits {
-            time: self.limits.transaction_time.filter(|_| self.limits.accepts_slow),
-            result_bytes,
-        }
+        TransactionLimits { time: self.limits.transaction_time, result_bytes }
     }
 
     fn finish(

@@ -55,9 +55,6 @@ pub struct StepLimits {
     pub result_bytes: usize,
     /// Time after which the execution of one transaction is stopped; `None` for no limit.
     pub transaction_time: Option<Duration>,
-    /// `false` while too many stopped transactions wait to be executed elsewhere. The step then executes only
-    /// transactions of at most [`Self::SHORT_GAS`], and stops none.
-    pub accepts_slow: bool,
 }
 
 impl StepLimits {
@@ -71,6 +68,6 @@ impl StepLimits {
 impl Default for StepLimits {
     /// Returns the limits of a step that may fill the block.
     fn default() -> Self {
-        Self { share: BlockShare::ALL, result_bytes: usize::MAX, transaction_time: None, accepts_slow: true }
+        Self { share: BlockShare::ALL, result_bytes: usize::MAX, transaction_time: None }
     }
 }

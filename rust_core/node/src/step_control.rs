@@ -2,13 +2,21 @@
 
 use std::time::Duration;
 
+use alloy_consensus::Transaction as _;
 use alloy_primitives::B256;
 use foreseal_builder::{BlockShare, StepLimits};
 use foreseal_evm::RejectedTransaction;
 use foreseal_pool::DropReason;
+use foreseal_primitives::Transaction;
 
-use crate::{Mining, sequencer::Sequencer, slow_lane::SlowResult};
+use crate::{
+    Mining,
+    sequencer::Sequencer,
+    slow_lane::{DroppedSlow, SlowResult, TimeLeft},
+};
 
+/// Number of blocks for which the sender of a dropped slow transaction may have short ones only.
+const RESTRICTED_BLOCKS: u64 = 150;
 /// Maximum difference between the clocks of a driver and of the node.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(1);
 
@@ -27,12 +35,7 @@ impl Sequencer {
             }
             None => (BlockShare::ALL, None),
         };
-        StepLimits {
-            share,
-            result_bytes: StepLimits::RESULT_BYTES,
-            transaction_time,
-            accepts_slow: self.slow_lane.has_room(),
-        }
+        StepLimits { share, result_bytes: StepLimits::RESULT_BYTES, transaction_time }
     }
 
     /// Returns the time until the block being built is sealed, and its whole time; `None` if it is not sealed by time.
@@ -62,32 +65,69 @@ impl Sequencer {
 
     /// Passes the result of a slow transaction to the next step.
     pub(crate) fn collect_slow(&mut self) {
+        use RejectedTransaction as R;
         match self.slow_lane.poll() {
             None => {}
             Some(SlowResult::Prepared(prepared)) => self.deferred.add_prepared(*prepared),
-            Some(SlowResult::Failed(transaction)) => self.deferred.release(&transaction.hash()),
+            // A later block has room.
+            Some(
+                SlowResult::Failed(transaction)
+                | SlowResult::Rejected(
+                    transaction,
+                    R::BlockGasExceeded { .. } | R::BlobGasExceeded { .. } | R::FootprintExceeded { .. },
+                ),
+            ) => self.deferred.release(&transaction.hash()),
             Some(SlowResult::Rejected(transaction, reason)) => {
-                self.deferred.release(&transaction.hash());
-                self.drop_rejected(&transaction.hash(), &reason);
+                self.drop_slow(&transaction, &DroppedSlow::Rejected(reason));
             }
         }
     }
 
-    /// Begins the execution of transactions that the last step has stopped. Only blocks that are sealed by time stop
-    /// any.
+    /// Begins the execution of transactions that the last step has stopped, or could not add after their execution.
+    /// Only blocks that are sealed by time stop any.
     pub(crate) fn execute_slow(&mut self) {
+        let tip = self.tips();
+        let mut dropped = Vec::new();
         for transaction in self.deferred.drain_interrupted() {
             tracing::debug!(hash = %transaction.hash(), "a transaction exceeds the time of a step");
-            self.slow_lane.push(transaction);
+            dropped.extend(self.slow_lane.push(transaction, &tip));
+        }
+        if let Some(transaction) = self.deferred.take_outdated() {
+            dropped.extend(self.slow_lane.push_again(transaction, &tip));
+        }
+        for (transaction, reason) in dropped {
+            self.drop_slow(&transaction, &reason);
         }
         match self.timed_block() {
             Some((left, block_time)) => {
                 // A driver may leave less time in each block: its slow transactions must not wait for more.
                 let block_time = if self.mining == Mining::Driver { left } else { block_time };
-                self.slow_lane.begin_next(&self.chain, &self.shared.clock, left, block_time);
+                self.slow_lane.begin_next(
+                    &self.chain,
+                    &self.shared.clock,
+                    TimeLeft { left, block_time },
+                    &tip,
+                );
             }
             None => self.slow_lane.drain().for_each(|waiting| self.deferred.release(&waiting.hash())),
         }
+    }
+
+    /// Returns the tip of a transaction under the current base fee; zero if it cannot pay that.
+    fn tips(&self) -> impl Fn(&Transaction) -> u128 + use<> {
+        let base_fee =
+            self.chain.open_block().and_then(|open| open.header().base_fee_per_gas).unwrap_or_default();
+        move |transaction| transaction.envelope().effective_tip_per_gas(base_fee).unwrap_or_default()
+    }
+
+    /// Drops a slow transaction. Its executions were for nothing, so that its sender may have short transactions only
+    /// for a while.
+    fn drop_slow(&mut self, transaction: &Transaction, reason: &DroppedSlow) {
+        let hash = transaction.hash();
+        self.deferred.release(&hash);
+        let last = self.chain.latest().block.header.number.saturating_add(RESTRICTED_BLOCKS);
+        self.deferred.restrict(transaction.sender(), last);
+        self.shared.pool.discard(&hash, DropReason::Rejected(reason.to_string()));
     }
 
     /// Drops a rejected transaction that no later step could hold; other transactions stay in the pool.

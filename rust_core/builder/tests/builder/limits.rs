@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use foreseal_builder::{BlockShare, DeferredTransactions, PendingBlock, StepControl, StepLimits};
+use foreseal_evm::RejectedTransaction;
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_primitives::{ChainSpec, Flashblock, Transaction};
 use foreseal_state::{NoBlockHashes, StateReader};
@@ -61,6 +62,15 @@ impl Building {
 
     /// Makes a step; returns its transactions.
     fn step(&mut self, limits: StepLimits) -> Vec<Arc<Transaction>> {
+        let (transactions, rejected) = self.step_with_rejected(limits);
+        assert_eq!(rejected, []);
+        transactions
+    }
+
+    fn step_with_rejected(
+        &mut self,
+        limits: StepLimits,
+    ) -> (Vec<Arc<Transaction>>, Vec<(B256, RejectedTransaction)>) {
         let control = StepControl {
             limits,
             deferred: &mut self.deferred,
@@ -69,12 +79,14 @@ impl Building {
         };
         let mut best = self.pool.best(self.block.header().base_fee_per_gas.unwrap(), 1);
         let built = self.block.step_within(&mut best, &NoBlockHashes, control).unwrap();
-        assert_eq!(built.rejected, []);
-        let Some((block, Flashblock { transactions, diff, .. })) = built.step else { return Vec::new() };
+        let rejected = built.rejected;
+        let Some((block, Flashblock { transactions, diff, .. })) = built.step else {
+            return (Vec::new(), rejected);
+        };
         drop(best);
         self.block = block;
         self.pool.on_step(&transactions, &diff);
-        transactions
+        (transactions, rejected)
     }
 
     fn hashes(&mut self, limits: StepLimits) -> Vec<B256> {
@@ -220,22 +232,31 @@ fn after_a_stopped_transaction_a_step_begins_short_ones_only() {
     assert_eq!(stopped(&mut building), 1);
 }
 
+/// Without this, the executions that others have made outdated would be free, again and again.
 #[test]
-fn short_transactions_have_no_limit_while_too_many_slow_ones_wait() {
+fn a_restricted_sender_has_short_transactions_only() {
     let mut building = Building::new();
-    building.submit(0, COUNTER, StepLimits::SHORT_GAS + 1, 9);
+    let number = building.block.header().number;
+    let long = building.submit(0, COUNTER, StepLimits::SHORT_GAS + 1, 9);
     let short = building.submit(1, COUNTER, StepLimits::SHORT_GAS, 8);
-    let transfer = building.submit_transfer(2, 7);
-    let full = StepLimits { accepts_slow: false, ..without_time() };
-    assert_eq!(building.hashes(full), [short, transfer]);
-    assert!(building.deferred.drain_interrupted().is_empty());
-    // Without a limit of time, no transaction is slow.
-    let untimed = StepLimits { accepts_slow: false, ..StepLimits::default() };
-    assert_eq!(building.step(untimed).len(), 1);
+    let patient = StepLimits { transaction_time: Some(Duration::from_mins(10)), ..StepLimits::default() };
+    for wallet in [0, 1] {
+        building.deferred.restrict(building.wallets[wallet].address, number);
+    }
+    let (included, rejected) = building.step_with_rejected(patient);
+    assert_eq!(included.iter().map(|one| one.hash()).collect::<Vec<_>>(), [short]);
+    let [(hash, RejectedTransaction::Other(reason))] = &rejected[..] else { panic!("{rejected:?}") };
+    assert_eq!(*hash, long);
+    assert!(reason.contains("up to block 1, its transactions may have at most 1048576 gas"), "{reason}");
+    // The restriction ends, and a step without limits of time has none.
+    assert_eq!(building.hashes(StepLimits::default()), [long]);
+    let later = building.submit(2, COUNTER, StepLimits::SHORT_GAS + 1, 9);
+    building.deferred.restrict(building.wallets[2].address, number - 1);
+    assert_eq!(building.hashes(patient), [later]);
 }
 
 #[test]
-fn a_slow_transaction_whose_reads_changed_is_executed_once_more() {
+fn a_slow_transaction_whose_reads_changed_is_returned() {
     let mut building = Building::new();
     let slow = building.submit(0, COUNTER, 100_000, 10);
     building.step(without_time());
@@ -244,7 +265,15 @@ fn a_slow_transaction_whose_reads_changed_is_executed_once_more() {
     let other = building.submit(1, COUNTER, 100_000, 10);
     assert_eq!(building.hashes(StepLimits::default()), [other]);
     building.deferred.add_prepared(prepared);
+    assert!(building.hashes(StepLimits::default()).is_empty());
+    let outdated = building.deferred.take_outdated().unwrap();
+    assert_eq!(outdated.hash(), slow);
+    // It is executed again elsewhere, and still not in a step.
+    assert!(building.hashes(StepLimits::default()).is_empty());
+    let prepared = building.block.prepare(outdated, &NoBlockHashes).unwrap();
+    building.deferred.add_prepared(prepared);
     assert_eq!(building.hashes(without_time()), [slow]);
+    assert!(building.deferred.take_outdated().is_none());
     let value = building.block.state().storage(&COUNTER, &U256::ZERO).unwrap();
     assert_eq!(value, U256::from(2));
 }
@@ -264,7 +293,8 @@ fn a_result_for_another_block_is_not_used() {
     let (_, other, _) = open_block(genesis);
     let prepared = other.prepare(interrupted[0].clone(), &NoBlockHashes).unwrap();
     building.deferred.add_prepared(prepared);
-    assert_eq!(building.hashes(without_time()), [slow]);
+    assert!(building.hashes(StepLimits::default()).is_empty());
+    assert_eq!(building.deferred.take_outdated().map(|one| one.hash()), Some(slow));
     let value = building.block.state().storage(&COUNTER, &U256::ZERO).unwrap();
-    assert_eq!(value, U256::from(1));
+    assert_eq!(value, U256::ZERO);
 }
