@@ -4,18 +4,27 @@
 
 mod support;
 
-use std::time::Duration;
+use std::{path::Path, sync::Arc, time::Duration};
 
+use foreseal_journal::RealDisk;
 use foreseal_testkit::{Fees, Wallet, test_genesis};
 use support::{Bench, OTHER_ACCOUNT, fingerprint, open_node, settings};
 
+/// Seconds of a block: the clock of the test runs fast, and a slow transaction must end within its block.
+const BLOCK_TIME: u64 = 1_000_000;
 /// Maximum number of steps; the thread of a slow transaction runs between them.
-const MAX_STEPS: usize = 10_000_000;
+const MAX_STEPS: usize = 3_000_000;
+
+fn open(datadir: &Path, wallets: &[Wallet]) -> Bench {
+    let mut chosen = settings(datadir, wallets);
+    chosen.production.block_time = BLOCK_TIME;
+    Bench::open(chosen, Arc::default(), Arc::new(RealDisk)).unwrap()
+}
 
 #[test]
 fn a_stopped_transaction_is_in_a_later_step_and_survives_a_restart() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
-    let mut bench = Bench::new(datadir.path(), &wallets);
+    let mut bench = open(datadir.path(), &wallets);
     // Each transaction is stopped before its first instruction.
     bench.producer.limit_transaction_time(Duration::ZERO);
     let hashes: Vec<_> = (0..2)
@@ -42,7 +51,7 @@ fn a_stopped_transaction_is_in_a_later_step_and_survives_a_restart() {
     bench.node.stop();
     drop(bench);
     // A replay executes the same transactions without a limit.
-    let bench = Bench::new(datadir.path(), &wallets);
+    let bench = open(datadir.path(), &wallets);
     assert_eq!(fingerprint(&bench.view()), before);
 }
 

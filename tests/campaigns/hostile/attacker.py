@@ -18,7 +18,8 @@ from hostile.observer import tls_context
 from hostile.patterns import PATTERNS
 from hostile.signing import accounts
 
-_LONGEST = 600.0
+LONGEST = 600.0
+"""Maximum seconds of a run."""
 
 
 async def run(facts: Facts, name: str, addresses: int, seconds: float) -> Counter[str]:
@@ -55,7 +56,7 @@ def main() -> int:
     facts = Facts.load(given.facts)
     print("ready", flush=True)
     begin = time.monotonic()
-    seen = asyncio.run(run(facts, given.pattern, given.addresses, min(given.seconds, _LONGEST)))
+    seen = asyncio.run(run(facts, given.pattern, given.addresses, min(given.seconds, LONGEST)))
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
     found = {

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benches.big_state.memory_limit import MemoryGroup, memory_group
 
 from campaign_cli import conclude, options
+from hostile.attacker import LONGEST
 from hostile.build import TRANSPORTS, Build
 from hostile.chain import Chain, kill_quietly
 from hostile.trial import attack
@@ -28,7 +29,6 @@ GAS_LIMIT = 800_000_000
 _MB = 1_000_000
 _LIMIT = 2 << 30
 _MIN_FREE_DISK = 4 << 30
-_END_TIME = 20.0
 
 
 @dataclass
@@ -99,11 +99,8 @@ def run(build: Build, summary: Summary, seconds: float, interval: float, folder:
             chain.create_key("attack")
             chain.populate(node.rpc)
             chain.facts.save(folder / "facts.json")
-            attacks = [attack(folder, pattern, 1, seconds) for pattern in summary.patterns]
-            try:
-                _observe(node, chain.datadir, summary, seconds, interval)
-            finally:
-                _end(attacks)
+            with _attacks(folder, summary.patterns) as renew:
+                _observe(node, chain.datadir, summary, (seconds, interval), renew)
         finally:
             if group is not None:
                 summary.group_peak_mb = group.peak() // _MB
@@ -119,7 +116,29 @@ def _limited(summary: Summary) -> Iterator[MemoryGroup | None]:
         yield group
 
 
-def _observe(node: LiveNode, datadir: Path, summary: Summary, seconds: float, interval: float) -> None:
+@contextlib.contextmanager
+def _attacks(folder: Path, patterns: Sequence[str]) -> Iterator[Callable[[], None]]:
+    """Run the patterns; yield a function that starts those again that have ended."""
+    running: dict[str, subprocess.Popen[str]] = {}
+
+    def renew() -> None:
+        for pattern in patterns:
+            if pattern not in running or running[pattern].poll() is not None:
+                running[pattern] = attack(folder, pattern, 1, LONGEST)
+
+    renew()
+    try:
+        yield renew
+    finally:
+        for process in running.values():
+            process.kill()
+            process.communicate()
+
+
+def _observe(
+    node: LiveNode, datadir: Path, summary: Summary, times: tuple[float, float], renew: Callable[[], None]
+) -> None:
+    seconds, interval = times
     begin = time.monotonic()
     turn = 0
     while (passed := time.monotonic() - begin) < seconds:
@@ -130,6 +149,7 @@ def _observe(node: LiveNode, datadir: Path, summary: Summary, seconds: float, in
         if summary.exit_code is not None:
             summary.faults.append(f"the node ended with {summary.exit_code}: {node.printed[-500:]}")
             return
+        renew()
         sample = _sample(node, datadir, summary)
         summary.samples.append(sample)
         summary.anonymous_peak_mb = max(summary.anonymous_peak_mb, sample.anonymous_mb)
@@ -165,15 +185,6 @@ def _sample(node: LiveNode, datadir: Path, summary: Summary) -> Sample:
         budget_mb=counted // _MB,
         disk_mb=disk // _MB,
     )
-
-
-def _end(attacks: Sequence["subprocess.Popen[str]"]) -> None:
-    for process in attacks:
-        try:
-            process.communicate(timeout=_END_TIME)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
 
 
 def main() -> int:
