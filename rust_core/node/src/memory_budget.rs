@@ -33,10 +33,12 @@ pub enum MemoryUse {
     ReorgedBlocks,
     /// Blocks of branches, finished payloads, and steps of payloads for the reader that publishes them, under a driver.
     DriverBlocks,
+    /// Transactions in the pool.
+    Pool,
 }
 
 impl MemoryUse {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Accounts,
         Self::Slots,
         Self::Code,
@@ -49,6 +51,7 @@ impl MemoryUse {
         Self::Frames,
         Self::ReorgedBlocks,
         Self::DriverBlocks,
+        Self::Pool,
     ];
 
     /// Returns the share in units of [`MemoryBudget::TOTAL_WEIGHT`]. This is the only table of shares; one unit of the
@@ -61,14 +64,15 @@ impl MemoryUse {
             Self::BlockJson => 5,
             Self::Blocks | Self::ReorgedBlocks | Self::DriverBlocks => 6,
             Self::Code => 12,
+            Self::Pool => 32,
             Self::SealedBlocks => 36,
             Self::QueuedViews | Self::Frames => 8,
         }
     }
 }
 
-/// Memory budget of a process for data of the chain, in bytes. It bounds what the chain makes large, and leaves out the
-/// program, the pool, the block being built and requests in progress.
+/// Memory budget of a process for data of the chain and of the pool, in bytes. It bounds what others make large, and
+/// leaves out the program, the block being built and requests in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBudget {
     bytes: u64,
@@ -76,13 +80,13 @@ pub struct MemoryBudget {
 
 impl Default for MemoryBudget {
     fn default() -> Self {
-        Self { bytes: 384 << 20 }
+        Self { bytes: 512 << 20 }
     }
 }
 
 impl MemoryBudget {
     /// Sum of the weights of all uses.
-    pub const TOTAL_WEIGHT: u64 = 96;
+    pub const TOTAL_WEIGHT: u64 = 128;
 
     /// Returns a budget of `bytes`.
     pub const fn new(bytes: u64) -> Self {
@@ -121,6 +125,11 @@ impl MemoryBudget {
         self.size(MemoryUse::SealedBlocks) / 2
     }
 
+    /// Returns the maximum size of the pool.
+    pub fn pool_bytes(self) -> usize {
+        self.size(MemoryUse::Pool)
+    }
+
     /// Returns the maximum size of reorged blocks.
     pub(crate) fn reorged_bytes(self) -> usize {
         self.size(MemoryUse::ReorgedBlocks)
@@ -150,7 +159,7 @@ mod tests {
     #[test]
     fn the_shares_add_up_to_the_budget() {
         assert_eq!(MemoryUse::ALL.iter().map(|what| what.weight()).sum::<u64>(), MemoryBudget::TOTAL_WEIGHT);
-        for bytes in [0, 1, 1 << 20, 384 << 20, u64::MAX] {
+        for bytes in [0, 1, 1 << 20, 512 << 20, u64::MAX] {
             let budget = MemoryBudget::new(bytes);
             let shares = MemoryUse::ALL.map(|what| budget.share(what));
             let sum = shares.iter().try_fold(0_u64, |sum, share| sum.checked_add(*share));

@@ -2,13 +2,15 @@
 
 /// Number of senders whose transactions fill the pool.
 const SENDER_SHARE: usize = 16;
+/// Memory of a transaction in multiples of its encoding, at most: that of an access list without slots is the largest.
+const LARGEST_IN_MEMORY: usize = 6;
 
 /// Limits of the pool. Each one is a setting of the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
     /// Maximum number of transactions in the pool, executable or not.
     pub max_transactions: usize,
-    /// Maximum size of the pool in bytes: EIP-2718 encodings with their sidecars.
+    /// Maximum size of the pool in memory in bytes, with sidecars.
     pub max_bytes: usize,
     /// Maximum number of transactions of one sender. [`Self::max_sender_bytes`] bounds their size.
     pub max_per_sender: usize,
@@ -30,11 +32,11 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// Returns the maximum size of the transactions of one sender (bytes): a sixteenth of the pool, and always enough
-    /// for the largest transaction.
+    /// Returns the maximum size of the transactions of one sender in memory (bytes): a sixteenth of the pool, and always
+    /// enough for the largest transaction.
     pub(crate) fn max_sender_bytes(&self) -> usize {
         let largest = self.max_blob_transaction_bytes.max(self.max_transaction_bytes);
-        (self.max_bytes / SENDER_SHARE).max(largest)
+        (self.max_bytes / SENDER_SHARE).max(LARGEST_IN_MEMORY * largest)
     }
 }
 
@@ -42,7 +44,7 @@ impl Default for PoolConfig {
     fn default() -> Self {
         Self {
             max_transactions: 200_000,
-            max_bytes: 256 << 20,
+            max_bytes: 128 << 20,
             max_per_sender: 4_096,
             min_tip: 0,
             max_gas: None,

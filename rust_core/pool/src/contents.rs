@@ -96,7 +96,7 @@ impl Contents {
         let (nonce, balance) = (account.nonce, account.balance);
         self.record_change(|| PoolChange::Insert { transaction: transaction.clone(), nonce, balance });
         self.next_sequence = transaction.arrival() + 1;
-        self.bytes += transaction.size();
+        self.bytes += transaction.memory_size();
         self.metrics.added += 1;
         let (sender, hash) = (transaction.sender(), transaction.hash());
         self.arrivals.push(transaction.transaction());
@@ -264,7 +264,7 @@ impl Contents {
     }
 
     fn remove_from_index(&mut self, transaction: &PooledTransaction) {
-        self.bytes -= transaction.size();
+        self.bytes -= transaction.memory_size();
         self.by_hash.remove(&transaction.hash());
     }
 }

@@ -99,7 +99,7 @@ pub enum PoolError {
     #[error("transaction underpriced")]
     Underpriced { tip: u128, min_tip: u128 },
     #[error(
-        "pooled transactions of the sender are too large: {size} bytes with this one, the limit is {limit}"
+        "pooled transactions of the sender are too large: {size} bytes in memory with this one, the limit is {limit}"
     )]
     SenderBytes { size: usize, limit: usize },
 }

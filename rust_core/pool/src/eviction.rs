@@ -32,7 +32,7 @@ impl Contents {
         let freed = || replaced.iter().chain(&sender_tails);
         let mut excess = Excess {
             count: (self.by_hash.len() + 1 - freed().count()).saturating_sub(self.config.max_transactions),
-            bytes: (self.bytes + incoming.size() - freed().map(|t| t.size()).sum::<usize>())
+            bytes: (self.bytes + incoming.memory_size() - freed().map(|t| t.memory_size()).sum::<usize>())
                 .saturating_sub(self.config.max_bytes),
         };
         let mut candidates: Vec<EvictionCandidate> =
@@ -53,7 +53,7 @@ impl Contents {
             };
             plan.remove_tail(&tail);
             excess.count = excess.count.saturating_sub(1);
-            excess.bytes = excess.bytes.saturating_sub(tail.size());
+            excess.bytes = excess.bytes.saturating_sub(tail.memory_size());
             candidates.push((tail, DropReason::Evicted));
         }
         Ok(candidates)
@@ -104,7 +104,7 @@ impl Contents {
         let mut leaving = Vec::new();
         let Some(queue) = self.senders.get(&incoming.sender()) else { return Ok(leaving) };
         let mut count = queue.all().len() + usize::from(replaced.is_none());
-        let mut bytes = queue.bytes() + incoming.size() - replaced.map_or(0, |old| old.size());
+        let mut bytes = queue.bytes() + incoming.memory_size() - replaced.map_or(0, |old| old.memory_size());
         let mut later = queue.all().iter().rev().take_while(|t| incoming.nonce() < t.nonce());
         while (count > max_count || bytes > max_bytes) && !mutant!("skip-sender-limit") {
             let Some(tail) = later.next() else {
@@ -115,7 +115,7 @@ impl Contents {
                 });
             };
             count -= 1;
-            bytes -= tail.size();
+            bytes -= tail.memory_size();
             leaving.push(tail.clone());
         }
         Ok(leaving)

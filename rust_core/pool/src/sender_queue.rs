@@ -105,11 +105,11 @@ impl SenderQueue {
         transaction: Arc<PooledTransaction>,
         costs: &CostRules,
     ) -> Option<Arc<PooledTransaction>> {
-        self.bytes += transaction.size();
+        self.bytes += transaction.memory_size();
         match self.position(transaction.nonce()) {
             Ok(at) => {
                 let replaced = std::mem::replace(&mut self.transactions[at], transaction);
-                self.bytes -= replaced.size();
+                self.bytes -= replaced.memory_size();
                 self.executable_count = self.executable_count.min(at);
                 self.extend_executable(costs);
                 Some(replaced)
@@ -127,7 +127,7 @@ impl SenderQueue {
         let at = self.position(nonce).ok()?;
         self.executable_count = self.executable_count.min(at);
         let removed = self.transactions.remove(at);
-        self.bytes -= removed.size();
+        self.bytes -= removed.memory_size();
         Some(removed)
     }
 
@@ -140,7 +140,7 @@ impl SenderQueue {
         (self.nonce, self.balance) = (account.nonce, account.balance);
         let stale = self.transactions.partition_point(|t| t.nonce() < account.nonce);
         let used_up: Vec<_> = self.transactions.drain(..stale).collect();
-        self.bytes -= used_up.iter().map(|t| t.size()).sum::<usize>();
+        self.bytes -= used_up.iter().map(|t| t.memory_size()).sum::<usize>();
         self.recount_executable(costs);
         used_up
     }

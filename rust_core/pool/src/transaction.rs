@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::{Signed, Transaction as _};
-use alloy_eips::{eip2718::Encodable2718, eip7594::BlobTransactionSidecarVariant};
+use alloy_eips::{eip2718::Encodable2718, eip4844::BYTES_PER_BLOB, eip7594::BlobTransactionSidecarVariant};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_primitives::{Envelope, SignedEnvelope, Transaction};
 
@@ -12,12 +12,17 @@ use crate::Fees;
 /// Blobs, commitments and proofs (EIP-4844, EIP-7594). Blocks never contain them.
 pub type Sidecar = BlobTransactionSidecarVariant;
 
+/// Bytes of a pooled transaction besides itself: its place by hash, in the queue of its sender and in the orders of the
+/// pool.
+const ENTRY_SIZE: usize = 512;
+
 /// A submission that passed every stateless check: its sender and its authorities are recovered, its sidecar verified.
 #[derive(Clone, Debug)]
 pub struct CheckedTransaction {
     transaction: Arc<Transaction>,
     sidecar: Option<Arc<Sidecar>>,
     size: usize,
+    memory_size: usize,
     // Read from the envelope once, because the order compares them constantly.
     sender: Address,
     nonce: u64,
@@ -30,7 +35,9 @@ impl CheckedTransaction {
         let fees = Fees::from_envelope(transaction.envelope());
         let cost = max_cost(&transaction, &fees);
         let (sender, nonce) = (transaction.sender(), transaction.envelope().nonce());
-        Self { transaction, sidecar: sidecar.map(Arc::new), size, sender, nonce, fees, cost }
+        let sidecar_size = sidecar.as_ref().map_or(0, sidecar_memory_size);
+        let memory_size = ENTRY_SIZE + transaction.memory_size() + sidecar_size;
+        Self { transaction, sidecar: sidecar.map(Arc::new), size, memory_size, sender, nonce, fees, cost }
     }
 
     /// Creates a submission from a transaction that passed every stateless check. A blob transaction then has
@@ -59,6 +66,11 @@ impl CheckedTransaction {
     /// Returns the size of the pooled form in bytes, sidecar included.
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// Returns the size in the memory of the pool in bytes, sidecar included.
+    pub fn memory_size(&self) -> usize {
+        self.memory_size
     }
 
     /// Returns the offered fees.
@@ -123,6 +135,16 @@ impl std::ops::Deref for PooledTransaction {
     fn deref(&self) -> &CheckedTransaction {
         &self.submission
     }
+}
+
+/// Returns the bytes of a decoded sidecar. Its list of blobs grows by doubling.
+fn sidecar_memory_size(sidecar: &Sidecar) -> usize {
+    let blobs = match sidecar {
+        Sidecar::Eip4844(sidecar) => sidecar.blobs.len(),
+        Sidecar::Eip7594(sidecar) => sidecar.blobs.len(),
+    };
+    let unused = blobs.next_power_of_two() - blobs;
+    sidecar.size() + unused * BYTES_PER_BLOB
 }
 
 /// Returns the maximum cost (wei): gas at the maximum fee, value, and blob gas at the maximum blob fee.

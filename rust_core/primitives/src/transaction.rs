@@ -3,7 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use alloy_consensus::{SignableTransaction, Transaction as _, Typed2718, transaction::SignerRecoverable};
-use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_eips::{
+    eip2718::{Decodable2718, Encodable2718},
+    eip2930::AccessListItem,
+    eip7702::SignedAuthorization,
+};
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use rayon::prelude::*;
 
@@ -180,10 +184,17 @@ impl Transaction {
     }
 
     /// Returns the size of the transaction in memory with everything that it owns, in bytes.
+    ///
+    /// It is held decoded and as encoded bytes, and a decoded entry of a list is larger than an encoded one.
     pub fn memory_size(&self) -> usize {
-        // It is held decoded and as encoded bytes. Decoded storage keys of access lists are as large as encoded ones.
-        let authorities = self.authorizations() * size_of::<Option<Address>>();
-        size_of::<Self>() + 2 * self.encoded.len() + authorities
+        let envelope = &self.envelope;
+        let entries = envelope.access_list().map_or(&[][..], |list| list);
+        let keys = entries.iter().map(|entry| list_size::<B256>(entry.storage_keys.len())).sum::<usize>();
+        let access_list = list_size::<AccessListItem>(entries.len()) + keys;
+        let authorizations = list_size::<SignedAuthorization>(self.authorizations())
+            + self.authorizations() * size_of::<Option<Address>>();
+        let bytes = self.encoded.len() + envelope.input().len();
+        size_of::<Self>() + bytes + access_list + authorizations
     }
 
     /// Returns the estimated size in bytes, scaled by 10^6, after the compression by the batcher of an OP chain. It
@@ -201,6 +212,11 @@ impl Transaction {
     pub fn effective_gas_price(&self, base_fee: Option<u64>) -> u128 {
         self.envelope.effective_gas_price(base_fee)
     }
+}
+
+/// Returns the bytes of a decoded list, which grows by doubling.
+fn list_size<T>(length: usize) -> usize {
+    if length == 0 { 0 } else { length.next_power_of_two().max(4) * size_of::<T>() }
 }
 
 fn decode_all<T: Decodable2718>(mut bytes: &[u8]) -> Result<T, TransactionError> {

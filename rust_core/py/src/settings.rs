@@ -194,8 +194,8 @@ struct PyPool {
 }
 
 impl PyPool {
-    fn config(&self) -> PoolConfig {
-        PoolConfig { min_tip: self.min_tip.into(), max_gas: self.max_gas, ..PoolConfig::default() }
+    fn config(&self, max_bytes: usize) -> PoolConfig {
+        PoolConfig { min_tip: self.min_tip.into(), max_gas: self.max_gas, max_bytes, ..PoolConfig::default() }
     }
 }
 
@@ -279,6 +279,7 @@ impl PySettings {
                 Some(genesis)
             }
         };
+        let store = self.store();
         Ok(Settings {
             genesis,
             production: self.production()?,
@@ -287,14 +288,14 @@ impl PySettings {
             driver: self.engine_api().is_some(),
             sequencer_key: self.sequencer_key.clone(),
             new_sequencer_key: self.new_sequencer_key,
-            store: self.store(),
             development: self.development.then(|| Development {
                 automine: self.automine,
                 revert_reason: self.revert_reason.into(),
                 ..Development::default()
             }),
             finality: self.finality(),
-            pool: self.pool.config(),
+            pool: self.pool.config(store.memory.pool_bytes()),
+            store,
             role: self.role()?,
             cluster: self.cluster.settings(&self.name, self.follow.is_none())?,
             ..Settings::new(self.datadir.clone())

@@ -26,7 +26,7 @@ MIN_STEP = 10
 DRAIN_TIME = 10_000
 STOP_MARGIN = 5_000
 """Milliseconds that a stop may take beyond the drain times."""
-PROCESS_MEMORY, WORKER_MEMORY = 384 << 20, 256 << 20
+PROCESS_MEMORY, WORKER_MEMORY = 512 << 20, 320 << 20
 """Bytes for data of the chain in a process: of a node with one process, and with workers."""
 WEI = 10**18
 _TLS = ("tls_cert", "tls_key", "tls_client_ca")

@@ -325,9 +325,9 @@ _SERVER = (
         key="server.memory",
         name="memory",
         kind=Integer(16 << 20, unit="bytes"),
-        help="Memory for data of the chain: caches, blocks, queues and frames; several processes share it.",
+        help="Memory for the chain and the pool: caches, blocks, queues, frames, transactions; several processes share it.",
         more="See [memory](../operate/hardening.md#memory).",
-        unset="384 MiB; with workers 256 MiB for each process",
+        unset="512 MiB; with workers 320 MiB for each process",
         path="memory",
     ),
     Setting(

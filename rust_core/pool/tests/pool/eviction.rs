@@ -1,6 +1,8 @@
 //! Limits of the pool, and the choice of transactions to evict.
 
 use alloy_consensus::TxEip1559;
+use alloy_eips::eip2930::AccessListItem;
+use alloy_primitives::Address;
 use foreseal_pool::{AddedTransaction, DropReason, Pool, PoolConfig, PoolError, Status};
 
 use crate::chain::{Chain, GWEI, Key, nonces, transfer};
@@ -126,7 +128,7 @@ fn a_replacement_is_accepted_by_a_full_pool() {
 #[test]
 fn the_pool_is_limited_in_bytes() {
     let (chain, keys) = crowd(8);
-    let small = keys[0].dynamic(0, 2 * GWEI, GWEI).len();
+    let small = memory_size(&chain, &keys[0].dynamic(0, 2 * GWEI, GWEI));
     let pool = Pool::new(PoolConfig { max_bytes: 5 * small, ..PoolConfig::default() });
     for (key, tip) in keys.iter().zip([4, 2, 5, 3]) {
         chain.submit(&pool, &key.dynamic(0, 20 * GWEI, tip * GWEI)).unwrap();
@@ -136,7 +138,8 @@ fn the_pool_is_limited_in_bytes() {
             gas_limit: 100_000,
             max_fee_per_gas: 20 * GWEI,
             max_priority_fee_per_gas: tip,
-            input: vec![0; small].into(),
+            // It is held decoded and as encoded bytes.
+            input: vec![0; small / 2].into(),
             ..transfer(0)
         })
     };
@@ -149,6 +152,24 @@ fn the_pool_is_limited_in_bytes() {
     let left: Vec<_> = keys[..4].iter().map(|key| pool.sender_content(&key.address).pooled.len()).collect();
     assert_eq!(left, [1, 0, 1, 0]);
     assert_eq!(evicted(&added).len(), 2);
+}
+
+/// Its decoded entries are larger than its encoding, and the decoder doubles the list.
+#[test]
+fn an_access_list_counts_as_it_is_in_memory() {
+    let (chain, keys) = crowd(1);
+    let with_entries = |count: usize| {
+        let entry = AccessListItem { address: Address::repeat_byte(9), storage_keys: Vec::new() };
+        keys[0].raw(TxEip1559 {
+            gas_limit: 10_000_000,
+            max_fee_per_gas: GWEI,
+            access_list: vec![entry; count].into(),
+            ..transfer(0)
+        })
+    };
+    let size = |count| memory_size(&chain, &with_entries(count));
+    let (one, many) = (with_entries(1).len(), with_entries(1_500).len());
+    assert_eq!(size(1_500) - size(1), many - one + (2_048 - 4) * size_of::<AccessListItem>());
 }
 
 #[test]
@@ -176,6 +197,13 @@ fn a_sender_at_its_limit_fills_gaps_with_its_tail() {
 }
 
 /// Returns a transaction with `length` bytes of input.
+/// Returns the size of a transaction in the pool.
+fn memory_size(chain: &Chain, raw: &[u8]) -> usize {
+    let pool = Pool::new(PoolConfig::default());
+    chain.submit(&pool, raw).unwrap();
+    pool.counts().bytes
+}
+
 fn long(key: &Key, nonce: u64, length: usize, price: u128) -> Vec<u8> {
     key.raw(TxEip1559 {
         gas_limit: 16_000_000,
@@ -190,30 +218,30 @@ fn long(key: &Key, nonce: u64, length: usize, price: u128) -> Vec<u8> {
 fn the_bytes_of_a_sender_are_bounded() {
     let (chain, keys) = crowd(2);
     let length = 100_000;
-    let size = long(&keys[0], 0, length, 9 * GWEI).len();
-    // A sixteenth of the pool: three of these transactions, and some bytes.
+    let size = memory_size(&chain, &long(&keys[0], 0, length, 9 * GWEI));
+    // A sixteenth of the pool: four of these transactions, and some bytes.
+    let limit = 4 * size + 2_000;
     let config = PoolConfig {
-        max_bytes: 16 * (3 * size + 1_000),
-        max_transaction_bytes: 2 * size,
-        max_blob_transaction_bytes: 2 * size,
+        max_bytes: 16 * limit,
+        max_transaction_bytes: length + 4_000,
+        max_blob_transaction_bytes: 0,
         ..PoolConfig::default()
     };
     let pool = Pool::new(config);
     let key = &keys[0];
-    for nonce in [0, 2, 3] {
+    for nonce in [0, 2, 3, 4] {
         chain.submit(&pool, &long(key, nonce, length, 9 * GWEI)).unwrap();
     }
-    let limit = 3 * size + 1_000;
-    let full = PoolError::SenderBytes { size: 4 * size, limit };
-    assert_eq!(chain.submit(&pool, &long(key, 4, length, 9 * GWEI)), Err(full));
-    chain.submit(&pool, &key.legacy(4, 9 * GWEI)).unwrap();
+    let full = PoolError::SenderBytes { size: 5 * size, limit };
+    assert_eq!(chain.submit(&pool, &long(key, 5, length, 9 * GWEI)), Err(full));
+    chain.submit(&pool, &key.legacy(5, 9 * GWEI)).unwrap();
     // Two tails leave for a transaction that fills the gap.
     let added = chain.submit(&pool, &long(key, 1, length, 9 * GWEI)).unwrap();
     assert_eq!(added.evicted.len(), 2);
     assert!(added.evicted.iter().all(|dropped| dropped.reason == DropReason::SenderFull));
-    assert_eq!(nonces(&pool.sender_content(&key.address).pooled), [0, 1, 2]);
+    assert_eq!(nonces(&pool.sender_content(&key.address).pooled), [0, 1, 2, 3]);
     // A replacement may not be larger than the bytes that are left.
-    let larger = chain.submit(&pool, &long(key, 2, length + 2_000, 19 * GWEI));
+    let larger = chain.submit(&pool, &long(key, 2, length + 3_000, 19 * GWEI));
     assert!(matches!(larger, Err(PoolError::SenderBytes { .. })), "{larger:?}");
     chain.submit(&pool, &long(key, 2, length, 19 * GWEI)).unwrap();
     chain.submit(&pool, &long(&keys[1], 0, length, 9 * GWEI)).unwrap();

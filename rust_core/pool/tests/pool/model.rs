@@ -276,7 +276,7 @@ proptest! {
         let config = PoolConfig {
             max_transactions,
             max_per_sender,
-            max_bytes: kilobytes * 500,
+            max_bytes: kilobytes * 4_000,
             ..PoolConfig::default()
         };
         let pool = Pool::new(config.clone());
@@ -312,7 +312,7 @@ proptest! {
             let all = pool.all();
             let counts = pool.counts();
             prop_assert_eq!(counts.pooled + counts.queued, all.len());
-            prop_assert_eq!(counts.bytes, all.iter().map(|t| t.size()).sum::<usize>());
+            prop_assert_eq!(counts.bytes, all.iter().map(|t| t.memory_size()).sum::<usize>());
             prop_assert!(all.len() <= max_transactions && counts.bytes <= config.max_bytes);
             prop_assert!(model.keys.iter().all(|key| of(key).len() <= max_per_sender));
             prop_assert_eq!(pool.best(0, 0).count(), counts.pooled);

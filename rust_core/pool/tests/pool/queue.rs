@@ -229,8 +229,9 @@ fn the_pool_reports_its_content() {
     assert_eq!(pool.counts(), PoolCounts::default());
     let raws = [key.legacy(0, GWEI), other.legacy(1, GWEI)];
     let hashes: Vec<B256> = raws.iter().map(|raw| chain.submit(&pool, raw).unwrap().hash).collect();
-    let bytes = raws.iter().map(Vec::len).sum();
+    let bytes = pool.all().iter().map(|transaction| transaction.memory_size()).sum();
     assert_eq!(pool.counts(), PoolCounts { pooled: 1, queued: 1, bytes });
+    assert!(bytes > 2 * raws.concat().len());
     assert_eq!(pool.get(&hashes[0]).unwrap().encoded(), raws[0]);
     assert!(pool.contains(&hashes[1]) && pool.get(&B256::ZERO).is_none());
     let content = pool.content();

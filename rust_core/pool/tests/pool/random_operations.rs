@@ -368,7 +368,7 @@ impl World {
 pub fn small() -> PoolConfig {
     PoolConfig {
         max_transactions: 12,
-        max_bytes: 160_000,
+        max_bytes: 320_000,
         max_per_sender: 5,
         max_dropped_history: 6,
         ..PoolConfig::default()

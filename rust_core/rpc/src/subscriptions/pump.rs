@@ -2,25 +2,27 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
 
+use alloy_primitives::B256;
 use foreseal_chain::{
     Change, Entry, EventKind, FeedError, FeedPosition, StepCursor, View, changes_and_seals,
 };
 use foreseal_pool::{PendingLogPage, Pool};
-use foreseal_primitives::mutant;
+use foreseal_primitives::{Transaction, mutant};
 use foreseal_state::StateError;
 
 use super::{
     ActiveChannels, Channel, Chunk, ChunkSize, ChunkStart, DeferredMessages, Messages, Notification,
-    Rendering, Stream, Subscriptions, flashblock::write_heartbeat,
+    Rendering, Stream, Subscriptions, deferred_messages::arrivals_chunk, flashblock::write_heartbeat,
 };
-use crate::json::{write_data, write_transaction};
+use crate::json::write_data;
 
-/// Messages of one change that are rendered at once. More are deferred: see [`DeferredMessages`].
+/// Messages of one change, or of the arrivals since the last delivery, that are rendered at once. More are deferred: see [`DeferredMessages`].
 const INLINE: ChunkSize = ChunkSize { bytes: 512 << 10, messages: 1024 };
 
 /// Reason for which a change cannot be delivered.
@@ -177,31 +179,30 @@ impl DeliveryPump {
         for channel in listening.values() {
             let Stream::NewPendingTransactions { full } = channel.stream else { continue };
             let next = self.arrivals.entry(channel.id).or_insert(channel.first_pending_sequence);
-            let arrived = render_pending(self.subscriptions.node().pool(), full, *next);
+            let arrived = Arrivals::since(self.subscriptions.node().pool(), full, *next);
             *next = arrived.next;
-            let first = arrived.next - arrived.transactions.len() as u64;
-            let notice = |sequence, messages| Notification {
+            let first = arrived.next - arrived.len() as u64;
+            let notice = |sequence, messages, deferred| Notification {
                 channel: channel.id,
                 sequence,
                 messages,
-                deferred: None,
+                deferred,
                 cursor,
             };
             if arrived.missed > 0 {
                 tracing::warn!(missed = arrived.missed, "subscriptions lag behind the pool");
-                sink(notice(first.saturating_sub(1), None));
+                sink(notice(first.saturating_sub(1), None, None));
             }
             // Read after the pool: every subscriber that started before has registered its number.
             let mut starts =
                 self.subscriptions.drain_pending_starts(channel.id, arrived.next).split_off(&first);
             starts.insert(first);
-            let mut rendered = arrived.transactions.into_iter();
             let ends = starts.iter().copied().skip(1).chain([arrived.next]);
             for (start, end) in starts.iter().copied().zip(ends) {
-                let count = usize::try_from(end - start).unwrap_or(usize::MAX);
-                let messages: Vec<String> = rendered.by_ref().take(count).collect();
-                if !messages.is_empty() {
-                    sink(notice(start, Some(messages)));
+                let index = |number| usize::try_from(number - first).unwrap_or(usize::MAX);
+                let (messages, deferred) = arrived.messages(index(start)..index(end));
+                if !messages.is_empty() || deferred.is_some() {
+                    sink(notice(start, Some(messages), deferred));
                 }
             }
         }
@@ -233,23 +234,58 @@ impl DeliveryPump {
     }
 }
 
-/// Returns the pool arrivals from number `from` on, as JSON.
-fn render_pending(pool: &Pool, full: bool, from: u64) -> PendingLogPage<String> {
-    let mut rendered = Messages::default();
-    let (next, missed) = if full {
-        let arrived = pool.full_transactions_since(from);
-        for found in &arrived.transactions {
-            rendered.write(|out| write_transaction(out, found, None));
+/// Recent arrivals in the pool.
+struct Arrivals {
+    arrived: ArrivedTransactions,
+    /// Number of the arrival after the newest one.
+    next: u64,
+    /// Number of arrivals that are no longer retained.
+    missed: u64,
+}
+
+enum ArrivedTransactions {
+    Hashes(Vec<B256>),
+    Full(Vec<Arc<Transaction>>),
+}
+
+impl Arrivals {
+    /// Returns the arrivals from number `from` on.
+    fn since(pool: &Pool, full: bool, from: u64) -> Self {
+        if full {
+            let PendingLogPage { transactions, next, missed } = pool.full_transactions_since(from);
+            return Self { arrived: ArrivedTransactions::Full(transactions), next, missed };
         }
-        (arrived.next, arrived.missed)
-    } else {
-        let arrived = pool.pending_hashes_since(from, usize::MAX);
-        for found in &arrived.transactions {
-            rendered.write(|out| write_data(out, found.as_slice()));
+        let PendingLogPage { transactions, next, missed } = pool.pending_hashes_since(from, usize::MAX);
+        Self { arrived: ArrivedTransactions::Hashes(transactions), next, missed }
+    }
+
+    fn len(&self) -> usize {
+        match &self.arrived {
+            ArrivedTransactions::Hashes(hashes) => hashes.len(),
+            ArrivedTransactions::Full(transactions) => transactions.len(),
         }
-        (arrived.next, arrived.missed)
-    };
-    PendingLogPage { transactions: rendered.into_vec(), next, missed }
+    }
+
+    /// Returns the messages of these arrivals. Those that are large together are deferred.
+    fn messages(&self, range: Range<usize>) -> (Vec<String>, Option<DeferredMessages>) {
+        match &self.arrived {
+            ArrivedTransactions::Hashes(hashes) => {
+                let mut rendered = Messages::default();
+                for hash in &hashes[range] {
+                    rendered.write(|out| write_data(out, hash.as_slice()));
+                }
+                (rendered.into_vec(), None)
+            }
+            ArrivedTransactions::Full(transactions) => {
+                let Chunk { messages, next } =
+                    arrivals_chunk(&transactions[range.clone()], ChunkStart::First, INLINE);
+                if next.is_none() {
+                    return (messages.into_vec(), None);
+                }
+                (Vec::new(), Some(DeferredMessages::of_arrivals(&transactions[range])))
+            }
+        }
+    }
 }
 
 /// Drops the subscribers that started at `cursor`.

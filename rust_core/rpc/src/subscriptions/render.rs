@@ -23,7 +23,7 @@ impl Messages {
     }
 
     /// Returns `true` if a chunk of this size accepts another message.
-    fn has_room(&self, size: ChunkSize) -> bool {
+    pub fn has_room(&self, size: ChunkSize) -> bool {
         self.0.is_empty() || (self.1 < size.bytes && self.0.len() < size.messages)
     }
 

@@ -237,4 +237,4 @@ def test_processes_have_equal_parts_of_the_memory() -> None:
     assert memory(1, 90_000_000) == 90_000_000
     # Two workers and the sequencer.
     assert memory(2, 90_000_000) == 30_000_000
-    assert (memory(1, None), memory(2, None)) == (384 << 20, 256 << 20)
+    assert (memory(1, None), memory(2, None)) == (512 << 20, 320 << 20)

@@ -1,5 +1,6 @@
 //! Transactions that enter the pool.
 
+use alloy_primitives::U256;
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::Fees;
 use serde_json::{Value, json};
@@ -41,6 +42,34 @@ fn each_transaction_is_notified_once_when_it_enters_the_pool() {
     let all: Vec<Value> = expected.iter().map(|transaction| transaction["hash"].clone()).collect();
     assert_eq!(streams.messages(&hashes), all);
     assert!(streams.messages(&full).iter().all(|message| message["blockHash"].is_null()));
+}
+
+/// A stranger's transactions behind a gap of nonces cost nothing, and each subscriber gets them in full.
+#[test]
+fn large_arrivals_reach_their_subscribers_in_chunks() {
+    let bench = Bench::new(1);
+    let mut streams = Streams::new(&bench);
+    let full = streams.subscribe(&json!(["newPendingTransactions", true]));
+    let wallet = &bench.wallets[0];
+    let fees = Fees::default();
+    let submit = |nonce, length| {
+        let input = vec![7; length].into();
+        let raw = wallet.eip1559(nonce, wallet.address.into(), U256::ZERO, 6_000_000, input, fees);
+        json!(bench.submit(&raw))
+    };
+    let expected: Vec<_> =
+        (0..6).map(|number| submit(9 + number, 120_000)).map(|hash| pooled(&bench, &hash)).collect();
+    streams.deliver_all();
+    let deferred = streams.notices.iter().filter_map(|notice| notice.deferred.as_ref());
+    let chunks: Vec<_> = deferred.flat_map(|one| (0..9).map_while(|number| one.render(number))).collect();
+    assert_eq!(chunks.iter().map(|chunk| chunk.messages.len()).collect::<Vec<_>>(), [1; 6]);
+    assert!(chunks[5].is_last && !chunks[4].is_last);
+    assert_eq!(streams.messages(&full), expected);
+    // A small one is rendered at once.
+    let small = submit(20, 10);
+    streams.deliver_all();
+    assert_eq!(streams.messages(&full)[6], pooled(&bench, &small));
+    assert!(streams.notices.last().is_some_and(|notice| notice.deferred.is_none()));
 }
 
 #[test]
