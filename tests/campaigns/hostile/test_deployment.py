@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from foreseal.testing import Chain, ChainSettings
 from hostile.build import Build
 from hostile.campaign import Campaign, Plan
 from hostile.deployment.answers import differences, faults
 from hostile.deployment.kinds import KINDS, REPLICA, RESTART, parse_kinds
+from hostile.deployment.lag import LagRecorder
 from hostile.deployment.peer import Cursor, Peer, wait_until
+from hostile.deployment.proofs import verify_account
 from hostile.deployment.results import Answer
 from hostile.trial import GATE_BOUNDS
 
@@ -67,6 +70,33 @@ def test_peer_behind_at_the_limit_is_named_with_its_distance() -> None:
         ("standby-1", True),
     ]
     assert arrivals[1].behind.endswith("steps before 3")
+
+
+def test_largest_lag_counts_from_the_first_missing_step() -> None:
+    recorder = LagRecorder(["replica", "standby-1"])
+    for at in (1.0, 2.0, 3.0):
+        recorder.add_step(at, (7, int(at)))
+        recorder.add("replica", at + 0.25, (7, int(at)))
+        recorder.add("standby-1", at + 0.25, (7, 1) if at < 2 else None)
+    assert recorder.largest == {"replica": 0.25, "standby-1": 1.25}
+
+
+def test_proof_with_another_value_or_without_a_node_is_invalid() -> None:
+    address, slots = "0x" + "c0de" * 10, ["0x1", "0x2", "0x3"]
+    with Chain(ChainSettings(accounts=20)) as chain:
+        for slot in slots[:2]:
+            chain.rpc("anvil_setStorageAt", address, slot, f"0x{int(slot, 16) << 200:064x}")
+        chain.rpc("anvil_setCode", address, "0x00")
+        chain.mine()
+        root = chain.rpc("eth_getBlockByNumber", "latest", False)["stateRoot"]
+        found = chain.rpc("eth_getProof", address, slots, "latest")
+        absent = chain.rpc("eth_getProof", "0x" + "ab" * 20, [], "latest")
+    assert verify_account(found, root) == verify_account(absent, root) == ""
+    assert [slot["value"] != "0x0" for slot in found["storageProof"]] == [True, True, False]
+    assert "is not that of the state root" in verify_account(found | {"balance": "0x1"}, root)
+    assert "the proof is incomplete" in verify_account(found | {"accountProof": found["accountProof"][:-1]}, root)
+    changed = [slot | {"value": "0x5"} for slot in found["storageProof"]]
+    assert "slot 0x1" in verify_account(found | {"storageProof": changed}, root)
 
 
 def test_unknown_kind_of_deployment_is_rejected() -> None:

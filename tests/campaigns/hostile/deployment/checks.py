@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from hostile.chain import Chain, pause, terminate
 from hostile.deployment.answers import differences, faults, find_subject, read_answers, verify_proof
 from hostile.deployment.deployment import Deployment
+from hostile.deployment.lag import LagSampler
 from hostile.deployment.peer import UNREACHABLE, NodePeer, newest_of, wait_for_peers
 from hostile.deployment.results import Arrival, Comparison, DeploymentResult, Limits, RestartResult
 from live.process import LiveNode
@@ -28,6 +29,7 @@ class DeploymentChecks:
         self.result = DeploymentResult(deployment.kinds)
         self._peers = deployment.peers(node)
         self._first = int(self._node_peer.rpc("eth_blockNumber"), 16) + 1
+        self._sampler = LagSampler(self._peers)
 
     @property
     def _node_peer(self) -> NodePeer:
@@ -36,7 +38,8 @@ class DeploymentChecks:
         return peer
 
     def catch_up(self) -> None:
-        """Wait until all processes have reached the newest step."""
+        """Wait until all processes have reached the newest step; call it at the end of the attack."""
+        self.result.lags = self._sampler.stop()
         self.result.arrivals = self._wait("after the attack")
 
     def compare(self) -> None:
@@ -66,6 +69,7 @@ class DeploymentChecks:
 
     def close(self) -> None:
         """Close all connections."""
+        self._sampler.stop()
         for peer in self._peers:
             peer.close()
 

@@ -80,6 +80,8 @@ class DeploymentResult:
     """Figures of a deployment for one attack."""
 
     kinds: tuple[str, ...]
+    lags: dict[str, float] = field(default_factory=dict)
+    """Largest time during the attack for which a process was behind the node, in seconds by name."""
     arrivals: list[Arrival] = field(default_factory=list)
     comparison: Comparison = field(default_factory=Comparison)
     payments: list[float | None] = field(default_factory=list)
@@ -90,7 +92,8 @@ class DeploymentResult:
 
 def line_of(result: DeploymentResult) -> str:
     """Return a line of the table: seconds until each process was at the newest step, and those of a restart."""
-    parts = [_show(result.arrivals, "arrived")]
+    parts = ["largest lag " + " ".join(f"{name} {lag:.2f}" for name, lag in result.lags.items())] if result.lags else []
+    parts.append(_show(result.arrivals, "arrived"))
     parts += [f"payments {_list(result.payments)}"] if result.payments else []
     if result.restart is not None:
         found = result.restart

@@ -1,0 +1,67 @@
+"""Time for which processes are behind the node under test during an attack."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from hostile.deployment.peer import UNREACHABLE, NodePeer, Peer
+
+_INTERVAL = 0.1
+
+
+class LagRecorder:
+    """Largest time by which each process showed a step later than the node under test."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.largest = dict.fromkeys(names, 0.0)
+        """Seconds by name."""
+        self._missing: dict[str, deque[tuple[float, tuple[int, int]]]] = {name: deque() for name in names}
+
+    def add_step(self, at: float, position: tuple[int, int]) -> None:
+        """Record that the node showed this step."""
+        for missing in self._missing.values():
+            if not missing or missing[-1][1] < position:
+                missing.append((at, position))
+
+    def add(self, name: str, at: float, position: tuple[int, int] | None) -> None:
+        """Record the newest step of a process; None if it did not answer."""
+        missing = self._missing[name]
+        oldest = missing[0][0] if missing else at
+        while position is not None and missing and missing[0][1] <= position:
+            missing.popleft()
+        self.largest[name] = round(max(self.largest[name], at - oldest), 2)
+
+
+class LagSampler:
+    """Polls the node under test and its followers in a thread, until it is stopped."""
+
+    def __init__(self, peers: Sequence[Peer]) -> None:
+        """`peers` begin with the node under test; no other thread may use them meanwhile."""
+        self._node, *self._others = [peer for peer in peers if isinstance(peer, NodePeer)]
+        self.recorder = LagRecorder([peer.name for peer in self._others])
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> dict[str, float]:
+        """Stop the thread; return the largest lag of each process in seconds."""
+        self._stop.set()
+        self._thread.join()
+        return self.recorder.largest
+
+    def _run(self) -> None:
+        while not self._stop.wait(_INTERVAL):
+            position = _position(self._node)
+            if position is not None:
+                self.recorder.add_step(time.monotonic(), position)
+            for peer in self._others:
+                position = _position(peer)
+                self.recorder.add(peer.name, time.monotonic(), position)
+
+
+def _position(peer: NodePeer) -> tuple[int, int] | None:
+    try:
+        return peer.newest().position
+    except UNREACHABLE:
+        return None
