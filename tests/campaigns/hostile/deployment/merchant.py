@@ -11,7 +11,7 @@ from hostile.deployment.peer import Cursor, Peer
 from hostile.facts import BALANCE
 from hostile.signing import CHAIN_ID
 from live.accounts import DEV_ACCOUNTS
-from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure
+from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, signature
 
 _AMOUNT = 1_000_000
 _POLL = 0.05
@@ -39,15 +39,29 @@ class Merchant:
     def pay(self, limit: float) -> float | None:
         """Capture an order; return the seconds until it shows the payment, None if it does not within the limit."""
         self._orders += 1
-        buyer = BUYERS[self._orders % len(BUYERS)]
-        order = self._shopper.stored(f"order {self._orders}", _AMOUNT, buyer)
+        order, buyer = f"order {self._orders}", BUYERS[self._orders % len(BUYERS)]
         begin = time.monotonic()
-        self._shopper.made(f"/v1/orders/{order}/capture")
+        end = begin + limit
+        made = self._post("/v1/orders", {"id": order, "payer": buyer.address, "amount": str(_AMOUNT)}, end)
+        self._post(f"/v1/orders/{order}/signature", {"signature": signature(buyer, made["typed_data"])}, end)
+        self._post(f"/v1/orders/{order}/capture", {}, end)
         while not self._shopper.status(order).startswith("Used, captured"):
-            if time.monotonic() - begin > limit:
+            if time.monotonic() > end:
                 return None
             time.sleep(_POLL)
         return round(time.monotonic() - begin, 2)
+
+    def _post(self, path: str, body: dict[str, str], end: float) -> Any:
+        """Post until the service reaches its node: it pauses its calls for two seconds after a restart of the node."""
+        key = f"{path} {self._orders}"
+        while True:
+            response = self._shopper.post(path, body, key)
+            if response.status_code != httpx.codes.SERVICE_UNAVAILABLE or time.monotonic() > end:
+                break
+            time.sleep(_POLL)
+        if not response.is_success:
+            raise RuntimeError(f"{path}: {response.status_code} {response.text}")
+        return response.json()
 
     def status(self) -> str:
         """Return state and step of the newest order."""

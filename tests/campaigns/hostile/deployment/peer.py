@@ -4,6 +4,7 @@ import http.client
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,20 +114,22 @@ def wait_for_peers(peers: Sequence[Peer], limit: float) -> list[Arrival]:
 
 
 def wait_until(peers: Sequence[Peer], target: Cursor, limit: float) -> list[Arrival]:
-    """Wait until each peer has reached a step, for at most `limit` seconds."""
+    """Wait until each peer has reached a step, for at most `limit` seconds. A peer delays no other one."""
+    with ThreadPoolExecutor(len(peers)) as pool:
+        return list(pool.map(lambda peer: _wait_for(peer, target, limit), peers))
+
+
+def _wait_for(peer: Peer, target: Cursor, limit: float) -> Arrival:
     begin = time.monotonic()
-    waiting = list(peers)
-    arrivals = []
-    while waiting:
+    while True:
+        behind = _distance(peer, target)
         seconds = time.monotonic() - begin
-        for peer in list(waiting):
-            behind = _distance(peer, target)
-            if not behind or seconds > limit:
-                waiting.remove(peer)
-                arrivals.append(Arrival(peer.name, None if behind else round(seconds, 2), behind))
-        if waiting:
-            time.sleep(_POLL)
-    return arrivals
+        # An answer after the limit is late, even if the step is reached.
+        if seconds > limit:
+            return Arrival(peer.name, None, behind or f"reached after {seconds:.1f} s")
+        if not behind:
+            return Arrival(peer.name, round(seconds, 2))
+        time.sleep(_POLL)
 
 
 def _distance(peer: Peer, target: Cursor) -> str:
