@@ -71,6 +71,7 @@ class NativeWebSocket(asyncio.Protocol):
         self.account = account
         self.sender = sender
         self.in_flight = self.request_bytes = 0
+        self.max_bytes = owner.table.limits.connection_bytes
         self.since = owner.now
         # Time at which the close frame was sent.
         self._closed: float | None = None
