@@ -259,6 +259,10 @@ def test_unread_response_of_a_key_holder_has_the_limit_of_its_tier(tmp_path: Pat
             wire.unread = 90_000
             http.pause_writing()
             assert wire.closed == is_closed
+            websocket, wire = await served.websocket(lines=lines)
+            wire.unread = 90_000
+            websocket.pause_writing()
+            assert wire.closed == is_closed
 
     limits = {"limits": Limits(connection_bytes=100_000), "public_limits": PublicLimits(connection_bytes=50_000)}
     serving(use, folder=tmp_path, public=True, **limits)
