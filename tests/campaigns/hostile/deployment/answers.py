@@ -1,6 +1,7 @@
 """Answers about the newest data of an attack, which all processes of a deployment must have in common."""
 
 import hashlib
+import http.client
 from collections.abc import Mapping
 
 import orjson
@@ -54,10 +55,16 @@ def reads(subject: Subject) -> dict[str, bytes]:
 
 
 def read_answers(rpc: Rpc, subject: Subject) -> dict[str, Answer]:
-    """Return digests of a process's answers; answers are equal to the byte, as their requests are."""
+    """Return digests of a process's answers; answers are equal to the byte, as their requests are.
+
+    Raises ConnectionError, which names the method, if an answer is missing or incomplete.
+    """
     found = {}
     for method, body in reads(subject).items():
-        answer = rpc.post(body).body
+        try:
+            answer = rpc.post(body).body
+        except (OSError, http.client.HTTPException) as incomplete:
+            raise ConnectionError(f"{method}: {incomplete!r}"[:200]) from incomplete
         # A large answer is a result; only a short one may be an error.
         error = orjson.loads(answer).get("error") if len(answer) < 1 << 12 else None
         code = error["code"] if error else None

@@ -48,7 +48,7 @@ class DeploymentChecks:
             self._add(self._deployment.lost_leadership(self._peers))
             self.result.comparison = self._compare()
         except UNREACHABLE as error:
-            self._add(f"no comparison: {type(error).__name__}: {error}"[:300])
+            self._add(f"{self._node_peer.name}: {type(error).__name__}: {error}"[:300])
         self._pay()
         for ended in self._deployment.ended():
             self._add(ended)
