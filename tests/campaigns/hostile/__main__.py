@@ -15,6 +15,7 @@ import orjson
 
 from hostile.build import TRANSPORTS, Build
 from hostile.campaign import Campaign, Plan
+from hostile.deployment.kinds import KINDS, parse_kinds
 from hostile.patterns import PATTERNS
 from hostile.trial import STARVATION, Trial, worst_p99
 
@@ -33,7 +34,7 @@ def main() -> int:
     transports = TRANSPORTS if given.transport == "both" else (given.transport,)
     trials: list[Trial] = []
     for names, addresses in _runs(given):
-        plan = Plan(names, addresses, transports, given.seconds, given.calm)
+        plan = Plan(names, addresses, transports, given.seconds, given.calm, deployment=given.deployment)
         campaign = Campaign(build, plan, on_trial=lambda: _save(given.save, build, trials))
         campaign.trials = trials
         campaign.run()
@@ -51,6 +52,18 @@ def main() -> int:
     return 1 if failed else 0
 
 
+_DEPLOYMENT_HELP = "processes that run with the node and must follow it: " + "; ".join(
+    f"{name}: {description}" for name, description in KINDS.items()
+)
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    try:
+        return parse_kinds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m hostile")
     parser.add_argument("--patterns", default="all", help="names or groups, separated by commas; all by default")
@@ -60,6 +73,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--calm", type=float, default=4.0, help="seconds of honest traffic before each attack")
     parser.add_argument("--foreseal", type=Path, help="executable of the build; by default that of this Python")
     parser.add_argument("--long", action="store_true", help=f"{STARVATION} from 1, 10 and 100 addresses as well")
+    parser.add_argument("--deployment", type=_kinds, default=(), metavar="KIND,...", help=_DEPLOYMENT_HELP)
     parser.add_argument("--save", type=Path, help="file for the results, JSON")
     parser.add_argument("--list", action="store_true", help="show the patterns and end")
     return parser.parse_args()

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +14,11 @@ import trustme
 
 from hostile.build import Build
 from hostile.chain import Chain, kill_quietly
+from hostile.deployment.checks import DeploymentChecks
+from hostile.deployment.deployment import Deployment, alloc_of
+from hostile.deployment.results import line_of
 from hostile.patterns import PATTERNS, Pattern
-from hostile.trial import DEFAULT_BOUNDS, Bounds, Trial, heading, row, run_trial
+from hostile.trial import DEFAULT_BOUNDS, Bounds, Trial, attack, heading, row, run_trial
 from hostile.watch import Watch
 from live.group import group_of
 from live.process import LiveNode
@@ -35,6 +39,8 @@ class Plan:
     bounds: Bounds = DEFAULT_BOUNDS
     options: tuple[str, ...] = ()
     """Additional options of the node."""
+    deployment: tuple[str, ...] = ()
+    """Kinds of processes that run with the node, and a restart: see `hostile.deployment.kinds`."""
 
 
 @dataclass
@@ -42,9 +48,20 @@ class Running:
     """A node under test, and its honest clients."""
 
     node: LiveNode
+    chain: Chain
+    deployment: Deployment
+    options: tuple[str, ...]
+    """Options of the node, without those of its deployment."""
     watch: Watch
-    folder: Path
-    trials: int = 0
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the chain and of the facts for clients."""
+        return self.chain.folder
+
+    def start_again(self) -> tuple[str, ...]:
+        """Return the options of the node's next start."""
+        return (*self.options, *self.deployment.node_options(is_restart=True))
 
 
 @dataclass
@@ -71,15 +88,18 @@ class Campaign:
     def _run_on(self, transport: str, patterns: Sequence[Pattern], *, tls: bool) -> None:
         work = [(pattern, count) for pattern in patterns for count in self.plan.addresses]
         while work:
-            with running(self.build, transport, self.plan.options, tls=tls) as node:
+            with running(self.build, transport, self.plan, tls=tls) as node:
                 while work:
                     pattern, addresses = work.pop(0)
                     trial = self._try(node, transport, pattern, addresses)
-                    if trial.failures:
-                        # The next pattern must not inherit the effects of this one.
+                    if trial.failures or node.deployment.restarts:
+                        # The next pattern must not inherit the effects of this one; a restart ended its measurements.
                         break
 
     def _try(self, running: Running, transport: str, pattern: Pattern, addresses: int) -> Trial:
+        checks = None
+        if self.plan.deployment:
+            checks = DeploymentChecks(running.deployment, running.node, self.plan.bounds.deployment)
         trial = run_trial(
             running.watch,
             running.folder,
@@ -89,7 +109,10 @@ class Campaign:
             seconds=self.plan.seconds,
             calm=self.plan.calm,
             bounds=self.plan.bounds,
+            on_ended=checks.catch_up if checks else lambda: None,
         )
+        if checks is not None:
+            self._check(running, checks, trial)
         code = running.node.process.poll()
         if code is not None:
             trial.failures.insert(0, f"the node ended with {code}")
@@ -97,8 +120,27 @@ class Campaign:
             trial.failures.insert(0, "the node panicked")
         self.trials.append(trial)
         self._print(row(trial))
+        if trial.deployment is not None:
+            self._print(line_of(trial.deployment))
         self.on_trial()
         return trial
+
+    def _check(self, running: Running, checks: DeploymentChecks, trial: Trial) -> None:
+        """Compare the processes of the deployment, and restart the node if that is part of it."""
+        seconds = self.plan.seconds
+        try:
+            checks.compare()
+            if running.deployment.restarts:
+
+                def again() -> "subprocess.Popen[str]":
+                    return attack(running.folder, trial.pattern, trial.addresses, seconds)
+
+                checks.restart(running.chain, running.start_again(), again, seconds / 2)
+                running.node = checks.node
+        finally:
+            checks.close()
+        trial.deployment = checks.result
+        trial.failures += checks.result.failures
 
     def _print(self, line: str) -> None:
         if not self.quiet:
@@ -106,26 +148,34 @@ class Campaign:
 
 
 @contextlib.contextmanager
-def running(build: Build, transport: str, options: Sequence[str] = (), *, tls: bool = False) -> Iterator[Running]:
-    """Run a public node with default limits on a new chain, next to honest clients."""
+def running(build: Build, transport: str, plan: Plan, *, tls: bool = False) -> Iterator[Running]:
+    """Run a public node with default limits on a new chain, next to honest clients, in the plan's deployment."""
     folder = Path(tempfile.mkdtemp(prefix="foreseal-hostile-"))
     try:
-        chain = Chain(build, folder)
-        more = [*build.transport_options(transport), *options]
+        chain = Chain(build, folder, alloc_of(plan.deployment))
+        options = ["--public", *build.transport_options(transport), *plan.options]
         if tls:
-            more += _certify(chain)
-        node = chain.start("--public", *more)
-        try:
+            options += _certify(chain)
+        with contextlib.ExitStack() as stack:
+            deployment = Deployment(plan.deployment, chain)
+            stack.callback(deployment.stop)
+            deployment.prepare()
+            started = chain.start(*options, *deployment.node_options())
+            stack.callback(kill_quietly, started)
             for name in ("observer", "reader"):
                 chain.create_key(name)
-            chain.populate(node.rpc)
+            chain.populate(started.rpc)
+            deployment.start(started)
             # Running nodes poll the file of keys four times a second.
             time.sleep(1.2)
-            with Watch(chain.facts, folder, group_of(node.process.pid)) as watch:
-                time.sleep(WARM_UP)
-                yield Running(node, watch, folder)
-        finally:
-            kill_quietly(node)
+            watch = stack.enter_context(Watch(chain.facts, folder, group_of(started.process.pid)))
+            time.sleep(WARM_UP)
+            node = Running(started, chain, deployment, tuple(options), watch)
+            try:
+                yield node
+            finally:
+                # A restart has replaced the process.
+                kill_quietly(node.node)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

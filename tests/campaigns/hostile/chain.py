@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,9 @@ _SEAL_TIME = 60.0
 class Chain:
     """A new chain in a folder."""
 
-    def __init__(self, build: Build, folder: Path) -> None:
+    def __init__(self, build: Build, folder: Path, alloc: Mapping[str, Any] | None = None) -> None:
+        """Write its genesis; `alloc` has additional accounts."""
+        self._alloc = dict(alloc or {})
         self.build = build
         self.folder = folder
         self.datadir = folder / "data"
@@ -67,6 +69,7 @@ class Chain:
                 alloc["0x" + generator.address.hex()] = generator.genesis_account(BALANCE)
         slots = {f"0x{slot:064x}": f"0x{slot + 1:064x}" for slot in range(STORED_SLOTS)}
         alloc["0x" + STORING.hex()] = {"balance": "0x0", "code": "0x00", "storage": slots}
+        alloc |= self._alloc
         return genesis
 
     def create_key(self, name: str, *options: str) -> str:
@@ -85,9 +88,9 @@ class Chain:
             own += ["--genesis", str(self.genesis)]
         return [str(self.build.executable), "run", *own, *options]
 
-    def start(self, *options: str) -> LiveNode:
-        """Start a node and wait until it is ready. Raise `RuntimeError` if it exits."""
-        node = LiveNode(self.launch(self.arguments(*options, port=next_free_port())))
+    def start(self, *options: str, port: int | None = None) -> LiveNode:
+        """Start a node, by default on a free port, and wait until it is ready. Raise `RuntimeError` if it exits."""
+        node = LiveNode(self.launch(self.arguments(*options, port=port or next_free_port())))
         self.facts.port = int(node.url.rpartition(":")[2])
         return node
 

@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from hostile.build import child_environment, helper
+from hostile.deployment.results import DEFAULT_LIMITS, DeploymentResult, Limits
 from hostile.observer import NOT_SENT
 from hostile.usage import measure
 from hostile.watch import Watch, Window
@@ -37,10 +38,12 @@ class Bounds:
     """Milliseconds without a step or a heartbeat, or between the times of two steps."""
     lateness: bool = True
     """True if unsent honest calls, delayed by earlier ones in flight, fail the pattern."""
+    deployment: Limits = DEFAULT_LIMITS
+    """Limits of the processes that follow the node."""
 
 
 DEFAULT_BOUNDS = Bounds()
-GATE_BOUNDS = Bounds(delay=20_000.0, memory=128 * 1024, gap=30_000.0, lateness=False)
+GATE_BOUNDS = Bounds(delay=20_000.0, memory=128 * 1024, gap=30_000.0, lateness=False, deployment=Limits(60.0, 60.0))
 """Bounds for a busy machine: only correctness and memory are bounded."""
 
 
@@ -61,6 +64,8 @@ class Trial:
     hostile_processor: float
     """Seconds of processor time of the hostile clients, which share the machine's cores."""
     failures: list[str] = field(default_factory=list)
+    deployment: DeploymentResult | None = None
+    """Figures of the processes that follow the node; None without any."""
 
 
 def attack(folder: Path, pattern: str, addresses: int, seconds: float) -> "subprocess.Popen[str]":
@@ -86,8 +91,12 @@ def run_trial(
     seconds: float,
     calm: float,
     bounds: Bounds = DEFAULT_BOUNDS,
+    on_ended: Callable[[], None] = lambda: None,
 ) -> Trial:
-    """Observe the node for `calm` seconds, attack it for `seconds`, and wait until it has recovered."""
+    """Observe the node for `calm` seconds, attack it for `seconds`, and wait until it has recovered.
+
+    `on_ended` is called at the end of the attack, before that wait.
+    """
     seconds *= 1 + addresses / _RAMP
     begin = time.monotonic()
     time.sleep(calm)
@@ -102,6 +111,7 @@ def run_trial(
         process.kill()
         process.communicate()
     ended = time.monotonic()
+    on_ended()
     before = watch.window(begin, attacked)
     recovery = watch.settle(ended, worst_p99(before) + bounds.delay, SETTLE_TIME)
     rested = time.monotonic()

@@ -44,7 +44,7 @@ class AsgiWebSocket:
         self.client = SideState.OPEN if connected else SideState.CLOSED
         return connected
 
-    async def accept(self) -> None:
+    async def accept(self, _max_bytes: int) -> None:
         """Open the connection."""
         self._need(self.server, SideState.CONNECTING)
         self.server = SideState.OPEN

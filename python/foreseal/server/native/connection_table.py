@@ -66,6 +66,8 @@ class TrackedConnection(Protocol):
     """Account of the sender of its request: behind a trusted proxy the forwarded address, otherwise `account`."""
     in_flight: int
     """Bytes in flight that the table counts for it."""
+    max_bytes: int
+    """Most bytes in flight, by the tier of its newest caller."""
     request_bytes: int
     """Part of `in_flight` that belongs to the request of `sender` and its response."""
     since: float
@@ -206,7 +208,7 @@ class ConnectionTable:
         if more <= 0 and (more_of_sender <= 0 or sender is account):
             return None
         limits = self.limits
-        if connection.in_flight > limits.connection_bytes:
+        if connection.in_flight > connection.max_bytes:
             return ExceededLimit.CONNECTION
         if sender.is_limited and sender.bytes > limits.address_bytes:
             return ExceededLimit.ADDRESS

@@ -294,6 +294,8 @@ class HttpConnection(HttpState):
                 raise BadRequest(417, "Expect must be 100-continue")
             caller = self._handler.identify(self._peer, headers)
             if isinstance(caller, Caller):
+                # A caller with a key may receive larger responses than an anonymous one.
+                self.max_bytes = caller.tier.limits.connection_bytes
                 self._request = CallRequest(head, caller, self._owner.now)
                 return
             response = caller

@@ -47,6 +47,7 @@ class HttpState(asyncio.Protocol):
         # The event loop calls it, without an entry in the class.
         self.data_received = self._repeated.receive  # type: ignore[method-assign]
         self.in_flight = self.request_bytes = 0
+        self.max_bytes = owner.table.limits.connection_bytes
         # Size of the body of the current call.
         self._body_size = 0
         self._remembered = NO_CALL

@@ -71,6 +71,7 @@ class NativeWebSocket(asyncio.Protocol):
         self.account = account
         self.sender = sender
         self.in_flight = self.request_bytes = 0
+        self.max_bytes = owner.table.limits.connection_bytes
         self.since = owner.now
         # Time at which the close frame was sent.
         self._closed: float | None = None
@@ -304,8 +305,9 @@ class NativeWebSocket(asyncio.Protocol):
         self.client = SideState.OPEN
         return True
 
-    async def accept(self) -> None:
-        """Open the connection."""
+    async def accept(self, max_bytes: int) -> None:
+        """Open the connection, which may have at most `max_bytes` in flight."""
+        self.max_bytes = max_bytes
         self.server = SideState.OPEN
         self._transport.write(self._accept.serialize())
         self._advance()

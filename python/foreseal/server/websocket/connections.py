@@ -147,7 +147,7 @@ class WebSocketConnections:
         if limiter is not None:
             limiter.connections += 1
         try:
-            await websocket.accept()
+            await websocket.accept(caller.tier.limits.connection_bytes)
             await connection.run()
         finally:
             self._release(connection)

@@ -65,8 +65,8 @@ class WebSocket(Protocol):
     async def connect(self) -> bool:
         """Accept the client's handshake; False if it has disconnected or the handshake is invalid."""
 
-    async def accept(self) -> None:
-        """Open the connection."""
+    async def accept(self, max_bytes: int) -> None:
+        """Open the connection, which may have at most `max_bytes` in flight where these are counted: see `hold`."""
 
     async def deny(self, response: HttpResponse) -> None:
         """Answer the handshake with an HTTP response instead of a connection."""

@@ -241,8 +241,8 @@ fn the_bytes_of_a_sender_are_bounded() {
     assert!(added.evicted.iter().all(|dropped| dropped.reason == DropReason::SenderFull));
     assert_eq!(nonces(&pool.sender_content(&key.address).pooled), [0, 1, 2, 3]);
     // A replacement may not be larger than the bytes that are left.
-    let larger = chain.submit(&pool, &long(key, 2, length + 3_000, 19 * GWEI));
+    let larger = chain.submit(&pool, &long(key, 3, length + 3_000, 19 * GWEI));
     assert!(matches!(larger, Err(PoolError::SenderBytes { .. })), "{larger:?}");
-    chain.submit(&pool, &long(key, 2, length, 19 * GWEI)).unwrap();
+    chain.submit(&pool, &long(key, 3, length, 19 * GWEI)).unwrap();
     chain.submit(&pool, &long(&keys[1], 0, length, 9 * GWEI)).unwrap();
 }

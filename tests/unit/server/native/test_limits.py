@@ -4,6 +4,7 @@ import asyncio
 import time
 import tracemalloc
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from foreseal.server.native.request_head import BadRequest
 from foreseal.server.settings.access import AccessSettings, PublicLimits
 from native_server import CHUNKED, HEAD, Served, post, serving
 
-from access_doubles import rated
+from access_doubles import KeyRing, rated
 from asgi_client import until
 
 # Linear parsing, and memory proportional to the bytes.
@@ -248,6 +249,25 @@ def test_unread_responses_count() -> None:
     serving(use, limits=Limits(address_bytes=150_000))
 
 
+def test_unread_response_of_a_key_holder_has_the_limit_of_its_tier(tmp_path: Path) -> None:
+    key = b"Authorization: Bearer %b\r\n" % KeyRing(tmp_path).add("shop").encode()
+
+    async def use(served: Served) -> None:
+        for lines, is_closed in ((b"", True), (key, False)):
+            http, wire = served.connect()
+            http.data_received(post("echo", lines=lines))
+            wire.unread = 90_000
+            http.pause_writing()
+            assert wire.closed == is_closed
+            websocket, wire = await served.websocket(lines=lines)
+            wire.unread = 90_000
+            websocket.pause_writing()
+            assert wire.closed == is_closed
+
+    limits = {"limits": Limits(connection_bytes=100_000), "public_limits": PublicLimits(connection_bytes=50_000)}
+    serving(use, folder=tmp_path, public=True, **limits)
+
+
 def test_largest_address_loses_its_largest_connection_at_the_limit() -> None:
     async def use(served: Served) -> None:
         greedy = [served.connect("192.0.2.9") for _ in range(3)]
@@ -317,6 +337,7 @@ class Idle:
     def __init__(self, account: AddressAccount, rank: int, since: float) -> None:
         self.account = self.sender = account
         self.since, self.in_flight, self.request_bytes = since, 0, 0
+        self.max_bytes = 1 << 20
         self._rank = rank
         self.aborted = False
 

@@ -383,9 +383,9 @@ def test_a_websocket_used_in_the_wrong_state_raises() -> None:
         with pytest.raises(RuntimeError, match="CONNECTING is not OPEN"):
             await websocket.send("x")
         assert await websocket.connect()
-        await websocket.accept()
+        await websocket.accept(1 << 20)
         with pytest.raises(RuntimeError, match="OPEN is not CONNECTING"):
-            await websocket.accept()
+            await websocket.accept(1 << 20)
         await websocket.close(1000, "x" * 200)
         with pytest.raises(RuntimeError, match="CLOSED is not OPEN"):
             await websocket.close(1000, "")
@@ -412,7 +412,7 @@ def test_concurrent_messages_are_sent_in_order_or_dropped() -> None:
 
         websocket = AsgiWebSocket({}, receive, send)
         await websocket.connect()
-        await websocket.accept()
+        await websocket.accept(1 << 20)
         heard: list[int] = []
         texts = [str(number) for number in range(100)]
         await websocket.send_ahead(texts, heard.append)

@@ -1,0 +1,1 @@
+"""Processes that run with the node under test, and the checks that they follow it."""
