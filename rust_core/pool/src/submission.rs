@@ -135,6 +135,42 @@ pub fn decode_many<T: AsRef<[u8]> + Sync>(
 ///
 /// A returning one may lack its sidecar, after an unwind, or its signature, on a development chain.
 pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<UnverifiedTransaction, PoolError> {
+    let (envelope, sidecar) = decode_checked(raw, rules, origin)?;
+    if origin == Origin::Reinjected && envelope.signature().s().is_zero() {
+        let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
+        let checked = CheckedTransaction::new(Arc::new(transaction), sidecar, raw.len());
+        return Ok(UnverifiedTransaction(checked));
+    }
+    rules.check_policy(&envelope)?;
+    // Recovery also rejects a high `s` (EIP-2).
+    let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
+    let transaction = Transaction::with_sender(envelope, sender);
+    Ok(UnverifiedTransaction(checked(transaction, sidecar, raw.len(), rules)))
+}
+
+/// Decodes and checks a transaction that this node has verified before, with its sender and its authorities.
+pub(crate) fn decode_trusted(
+    raw: &[u8],
+    sender: Address,
+    authorities: Vec<Option<Address>>,
+    rules: &Rules,
+) -> Result<CheckedTransaction, PoolError> {
+    let (envelope, sidecar) = decode_checked(raw, rules, Origin::Reinjected)?;
+    let transaction =
+        Transaction::with_authorities(envelope, sender, authorities).ok_or(PoolError::Signature)?;
+    if !transaction.is_impersonated() {
+        let envelope = transaction.envelope().signed().ok_or(PoolError::Signature)?;
+        rules.check_policy(envelope)?;
+    }
+    Ok(checked(transaction, sidecar, raw.len(), rules))
+}
+
+/// Decodes a transaction and checks it against every rule that needs neither state nor signatures.
+fn decode_checked(
+    raw: &[u8],
+    rules: &Rules,
+    origin: Origin,
+) -> Result<(SignedEnvelope, Option<Sidecar>), PoolError> {
     let kind = raw.first().copied().unwrap_or(0);
     let (size, limit) = (raw.len(), rules.max_bytes(kind));
     if size > limit && !mutant!("skip-size-limit") {
@@ -146,19 +182,20 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Unveri
     if let Some(sidecar) = &sidecar {
         rules.check_sidecar_version(sidecar)?;
     }
-    if origin == Origin::Reinjected && envelope.signature().s().is_zero() {
-        let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
-        return Ok(UnverifiedTransaction(CheckedTransaction::new(Arc::new(transaction), sidecar, size)));
-    }
-    rules.check_policy(&envelope)?;
-    // Recovery also rejects a high `s` (EIP-2).
-    let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
-    let transaction = Arc::new(Transaction::with_sender(envelope, sender));
+    Ok((envelope, sidecar))
+}
+
+fn checked(
+    transaction: Transaction,
+    sidecar: Option<Sidecar>,
+    size: usize,
+    rules: &Rules,
+) -> CheckedTransaction {
     if rules.is_optimism() {
         // Computed here, as admission needs it under the lock.
         transaction.data_size();
     }
-    Ok(UnverifiedTransaction(CheckedTransaction::new(transaction, sidecar, size)))
+    CheckedTransaction::new(Arc::new(transaction), sidecar, size)
 }
 
 /// Decodes the pooled form into the envelope and the sidecar, if it has one.

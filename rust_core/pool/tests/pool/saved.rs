@@ -1,5 +1,8 @@
 //! Saving and restoring the pool.
 
+use alloy_consensus::TxEip7702;
+use alloy_eips::eip7702::Authorization;
+use alloy_primitives::{Address, B256, Signature, U256};
 use foreseal_pool::{DropReason, Pool, RestoreError, Status};
 
 use crate::chain::{Chain, GWEI, Key, nonces, pool, rich};
@@ -85,8 +88,8 @@ fn invalid_files_have_distinct_errors() {
     assert_eq!(error(b"fsl-pool"), RestoreError::NotAPool);
     assert_eq!(error(b"{\"json\": true}"), RestoreError::NotAPool);
     let mut newer = saved.clone();
-    newer[8] = 2;
-    assert_eq!(error(&newer), RestoreError::Version { have: 2 });
+    newer[8] = 3;
+    assert_eq!(error(&newer), RestoreError::Version { have: 3 });
     for length in 9..saved.len() {
         assert_eq!(error(&saved[..length]), RestoreError::Checksum, "cut at {length}");
     }
@@ -101,7 +104,7 @@ fn invalid_files_have_distinct_errors() {
 fn wrong_lengths_under_a_valid_checksum_are_rejected() {
     let (chain, _, _) = filled();
     let with = |body: &[u8]| {
-        let mut bytes = [b"fsl-pool\x01", body].concat();
+        let mut bytes = [b"fsl-pool\x02", body].concat();
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         restore(&chain, &bytes).1
     };
@@ -111,8 +114,56 @@ fn wrong_lengths_under_a_valid_checksum_are_rejected() {
     assert_eq!(with(&[0xff; 4]), Err(RestoreError::Length { entry: 0 }));
     assert_eq!(with(&[0, 0, 0, 0, 1]), Err(RestoreError::Length { entry: 0 }));
     // An intact file with an entry that is not a transaction: only that entry is dropped.
-    let restored = with(&[1, 0, 0, 0, 1, 0, 0, 0, 0xc0]).unwrap();
+    let (one, sender) = ([1, 0, 0, 0], [7; 20]);
+    let entry = |authorities: u8, rest: &[u8]| {
+        let content = [&sender[..], &[authorities, 0, 0, 0], rest].concat();
+        with(&[&one[..], &[u8::try_from(content.len()).unwrap(), 0, 0, 0], &content].concat())
+    };
+    let restored = entry(0, &[0xc0]).unwrap();
     assert_eq!((restored.added, restored.dropped.len()), (0, 1));
+    // Fewer authorities than their number.
+    assert_eq!(entry(2, &[7; 39]), Err(RestoreError::Length { entry: 0 }));
+}
+
+/// A stranger's list of authorizations takes long to verify, and a start must not wait for it.
+#[test]
+fn signers_are_restored_without_verification() {
+    let (chain, key, old) = filled();
+    let authorized = |signature: Signature| {
+        let authorization = Authorization {
+            chain_id: U256::from(chain.spec.chain_id()),
+            address: Address::repeat_byte(7),
+            nonce: 0,
+        };
+        authorization.into_signed(signature)
+    };
+    let signed = authorized(Key::new(3).sign(B256::repeat_byte(1)));
+    let invalid = authorized(Signature::new(U256::ZERO, U256::ZERO, false));
+    let raw = key.raw(TxEip7702 {
+        chain_id: chain.spec.chain_id(),
+        nonce: 2,
+        gas_limit: 200_000,
+        max_fee_per_gas: GWEI,
+        to: key.address,
+        authorization_list: vec![signed, invalid],
+        ..TxEip7702::default()
+    });
+    let hash = chain.submit(&old, &raw).unwrap().hash;
+    let authorities = |pool: &Pool| pool.get(&hash).unwrap().transaction().authorities().to_vec();
+    let (new, restored) = restore(&chain, &old.save());
+    assert_eq!(restored.unwrap().added, 5);
+    assert_eq!(authorities(&new), authorities(&old));
+    assert!(matches!(authorities(&new)[..], [Some(_), None]));
+    // The file is trusted: another signer in it is not noticed.
+    let mut saved = old.save();
+    let signer = authorities(&old)[0].unwrap();
+    let at = saved.windows(20).position(|bytes| bytes == signer.as_slice()).unwrap();
+    saved[at..at + 20].fill(9);
+    let end = saved.len() - 4;
+    let checksum = crc32c::crc32c(&saved[..end]).to_le_bytes();
+    saved[end..].copy_from_slice(&checksum);
+    let (other, _) = restore(&chain, &saved);
+    assert_eq!(authorities(&other)[0], Some(Address::repeat_byte(9)));
 }
 
 /// Unsigned transactions enter only through their own function, but a saved pool may contain them: it is the
