@@ -54,7 +54,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -309,6 +309,9 @@ alerts: build $(VENV)/.dev ## Provoke alerts on real nodes with a real Prometheu
 
 findings: build $(VENV)/.dev ## Reproduce the security findings S1 to S12 and N1 to N13 on a build (ARGS="--foreseal PATH --findings N") and save which are open
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.findings --save benches/results/hostile_findings.json $(ARGS)
+
+memory: build $(VENV)/.dev ## Fill blocks with logs for an hour in a limit of 2 GiB, and save the memory of the node (needs root; ARGS="--workers 2")
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m hostile.memory --save benches/results/memory.json $(ARGS)
 
 hour: build $(VENV)/.dev ## Run a node under load for MINUTES minutes; sample memory, file descriptors and threads, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED) --save benches/results/hour.json $(ARGS)

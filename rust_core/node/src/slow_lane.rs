@@ -122,7 +122,7 @@ impl SlowLane {
         if self.waiting.len() <= MAX_WAITING {
             return None;
         }
-        // Of equal ones, the last leaves.
+        // The last of equal ones leaves.
         let tips = self.waiting.iter().enumerate().rev();
         let (lowest, _) = tips.min_by_key(|(_, slow)| tip(&slow.transaction))?;
         Some((self.waiting.remove(lowest).transaction, DroppedSlow::Outbid))
@@ -163,7 +163,7 @@ impl SlowLane {
         if self.running.is_some() || now < self.rests_until || chain.open_block().is_none() {
             return;
         }
-        // Of equal ones, the first begins.
+        // The first of equal ones begins.
         let able = self.waiting.iter().enumerate().rev().filter(|(_, slow)| slow.fits(left));
         let Some((highest, _)) = able.max_by_key(|(_, slow)| tip(&slow.transaction)) else { return };
         let slow = self.waiting.remove(highest);
@@ -223,7 +223,7 @@ mod tests {
         }
         let (cheap, dear) =
             (transaction(&wallets[MAX_WAITING], 5), transaction(&wallets[MAX_WAITING + 1], 6));
-        // Of equal ones, the newest leaves.
+        // The newest of equal ones leaves.
         let (left, reason) = lane.push(cheap.clone(), &tip).expect("the lane is full");
         assert_eq!((left.hash(), reason), (cheap.hash(), DroppedSlow::Outbid));
         let (left, _) = lane.push(dear, &tip).expect("the lane is full");

@@ -32,8 +32,8 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// Returns the maximum size of the transactions of one sender in memory (bytes): a sixteenth of the pool, and always
-    /// enough for the largest transaction.
+    /// Returns the maximum size of the transactions of one sender in memory (bytes): a sixteenth of the pool, and
+    /// always enough for the largest transaction.
     pub(crate) fn max_sender_bytes(&self) -> usize {
         let largest = self.max_blob_transaction_bytes.max(self.max_transaction_bytes);
         (self.max_bytes / SENDER_SHARE).max(LARGEST_IN_MEMORY * largest)

@@ -73,8 +73,9 @@ impl Pool {
 
     /// Adds a saved pool in its order of arrival.
     ///
-    /// Every transaction is checked like a new submission, except that its signatures and proofs are trusted. The checks
-    /// that need no state run on all cores. A transaction whose sender cannot pay waits, as it may have done before.
+    /// Every transaction is checked like a new submission, except that its signatures and proofs are trusted. The
+    /// checks that need no state run on all cores. A transaction whose sender cannot pay waits, as it may have done
+    /// before.
     ///
     /// # Errors
     ///
@@ -90,8 +91,9 @@ impl Pool {
         H::Target: PendingHead,
     {
         let entries = entries(saved)?;
-        let checked =
-            |entry: &Entry<'_>| decode_trusted(entry.encoded, entry.sender, entry.authorities(), rules);
+        let checked = |entry: &SavedTransaction<'_>| {
+            decode_trusted(entry.encoded, entry.sender, entry.authorities(), rules)
+        };
         let decoded: Vec<_> = entries.par_iter().map(checked).collect();
         let mut restored = Restored::default();
         for (entry, submission) in entries.into_iter().zip(decoded) {
@@ -110,13 +112,13 @@ impl Pool {
 }
 
 /// A saved transaction.
-struct Entry<'a> {
+struct SavedTransaction<'a> {
     sender: Address,
     authorities: &'a [u8],
     encoded: &'a [u8],
 }
 
-impl<'a> Entry<'a> {
+impl<'a> SavedTransaction<'a> {
     fn read(mut bytes: &'a [u8]) -> Option<Self> {
         let sender = Address::from_slice(bytes.split_off(..Address::len_bytes())?);
         let count = read_length(&mut bytes)?;
@@ -136,7 +138,7 @@ fn put_length(out: &mut Vec<u8>, length: usize) {
 }
 
 /// Splits a saved pool into its transactions.
-fn entries(saved: &[u8]) -> Result<Vec<Entry<'_>>, RestoreError> {
+fn entries(saved: &[u8]) -> Result<Vec<SavedTransaction<'_>>, RestoreError> {
     let version = saved.strip_prefix(MAGIC).and_then(<[u8]>::first).ok_or(RestoreError::NotAPool)?;
     if *version != VERSION {
         return Err(RestoreError::Version { have: *version });
@@ -149,7 +151,9 @@ fn entries(saved: &[u8]) -> Result<Vec<Entry<'_>>, RestoreError> {
     let count = read_length(&mut rest).ok_or(RestoreError::Length { entry: 0 })?;
     let mut entries = Vec::new();
     for entry in 0..count {
-        let read = read_length(&mut rest).and_then(|length| rest.split_off(..length)).and_then(Entry::read);
+        let read = read_length(&mut rest)
+            .and_then(|length| rest.split_off(..length))
+            .and_then(SavedTransaction::read);
         entries.push(read.ok_or(RestoreError::Length { entry })?);
     }
     if rest.is_empty() { Ok(entries) } else { Err(RestoreError::Length { entry: count }) }

@@ -325,7 +325,7 @@ _SERVER = (
         key="server.memory",
         name="memory",
         kind=Integer(16 << 20, unit="bytes"),
-        help="Memory for the chain and the pool: caches, blocks, queues, frames, transactions; several processes share it.",
+        help="Memory for the chain and the pool: caches, blocks, queues, frames; several processes share it.",
         more="See [memory](../operate/hardening.md#memory).",
         unset="512 MiB; with workers 320 MiB for each process",
         path="memory",

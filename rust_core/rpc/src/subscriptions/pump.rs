@@ -22,7 +22,8 @@ use super::{
 };
 use crate::json::write_data;
 
-/// Messages of one change, or of the arrivals since the last delivery, that are rendered at once. More are deferred: see [`DeferredMessages`].
+/// Messages of one change, or of the arrivals since the last delivery, that are rendered at once. More are deferred:
+/// see [`DeferredMessages`].
 const INLINE: ChunkSize = ChunkSize { bytes: 512 << 10, messages: 1024 };
 
 /// Reason for which a change cannot be delivered.

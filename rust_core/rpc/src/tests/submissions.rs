@@ -143,7 +143,7 @@ fn a_batch_continues_after_each_verification() {
     assert_eq!((pooled(), bench.api.node().pool().counts().queued), (4, 0));
 }
 
-/// What follows a stopped verification is not admitted: the thread that stopped it serves another caller.
+/// Submissions after a stopped verification are not admitted: the thread that stopped it serves another caller.
 #[test]
 fn a_stopped_verification_ends_the_batch() {
     let (bench, submissions) = batch_with_authorizations();
