@@ -64,7 +64,8 @@ pub(crate) enum SlowResult {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DroppedSlow {
     #[error(
-        "it takes longer than a step, and what it reads has changed during each of {MAX_EXECUTIONS} executions"
+        "it takes longer than a step, and its block was sealed or what it reads has changed during each of \
+         {MAX_EXECUTIONS} executions"
     )]
     Outdated,
     #[error("it takes longer than a step, and {MAX_WAITING} other such transactions that pay more wait")]

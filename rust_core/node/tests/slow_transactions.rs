@@ -7,6 +7,7 @@ mod support;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use foreseal_journal::RealDisk;
+use foreseal_pool::{DropReason, Status};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
 use support::{Bench, OTHER_ACCOUNT, fingerprint, open_node, settings};
 
@@ -53,6 +54,32 @@ fn a_stopped_transaction_is_in_a_later_step_and_survives_a_restart() {
     // A replay executes the same transactions without a limit.
     let bench = open(datadir.path(), &wallets);
     assert_eq!(fingerprint(&bench.view()), before);
+}
+
+/// The clock runs so fast that blocks are sealed while the thread executes.
+#[test]
+fn each_slow_transaction_is_included_or_dropped_with_a_reason() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(20));
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    bench.producer.limit_transaction_time(Duration::ZERO);
+    let hashes: Vec<_> = wallets
+        .iter()
+        .map(|wallet| bench.node.submit(&wallet.transfer(0, OTHER_ACCOUNT, 1, Fees::default())).unwrap())
+        .collect();
+    let steps = (0..MAX_STEPS).take_while(|_| {
+        bench.tick();
+        bench.node.pool().counts().pooled > 0
+    });
+    assert!(steps.count() < MAX_STEPS);
+    let view = bench.view();
+    for hash in hashes {
+        match bench.node.pool().status(&hash) {
+            Status::Dropped(DropReason::Rejected(reason)) => {
+                assert!(reason.starts_with("it takes longer than a step"), "{reason}");
+            }
+            status => assert!(view.transaction(&hash).unwrap().is_some(), "{status:?}"),
+        }
+    }
 }
 
 #[test]
