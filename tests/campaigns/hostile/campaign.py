@@ -97,9 +97,12 @@ class Campaign:
                         break
 
     def _try(self, running: Running, transport: str, pattern: Pattern, addresses: int) -> Trial:
+        bounds = self.plan.bounds
+        if pattern.group.startswith("chain-"):
+            bounds = bounds.with_chain_data()
         checks = None
         if self.plan.deployment:
-            checks = DeploymentChecks(running.deployment, running.node, self.plan.bounds.deployment)
+            checks = DeploymentChecks(running.deployment, running.node, bounds.deployment)
         trial = run_trial(
             running.watch,
             running.folder,
@@ -108,7 +111,7 @@ class Campaign:
             addresses,
             seconds=self.plan.seconds,
             calm=self.plan.calm,
-            bounds=self.plan.bounds,
+            bounds=bounds,
             on_ended=checks.catch_up if checks else lambda: None,
         )
         if checks is not None:

@@ -3,7 +3,7 @@
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from hostile.observer import NOT_SENT
 from hostile.usage import measure
 from hostile.watch import Watch, Window
 
-_START_TIME = 30.0
+_BUDGET = 256 * 1024
+"""KiB of the memory budget that an attack may fill: half of the default of `--memory`."""
 _GRACE = 20.0
 SETTLE_TIME = 60.0
 STARVATION = "call-keccak"
@@ -40,6 +41,11 @@ class Bounds:
     """True if unsent honest calls, delayed by earlier ones in flight, fail the pattern."""
     deployment: Limits = DEFAULT_LIMITS
     """Limits of the processes that follow the node."""
+
+    def with_chain_data(self) -> "Bounds":
+        """Return the bounds of a pattern that fills caches, blocks and queues with data of the chain."""
+        memory, left_memory = self.memory + _BUDGET, self.left_memory + _BUDGET
+        return replace(self, memory=memory, left_memory=left_memory)
 
 
 DEFAULT_BOUNDS = Bounds()
