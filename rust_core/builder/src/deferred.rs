@@ -69,6 +69,11 @@ impl DeferredTransactions {
         self.restricted.insert(sender, last_block);
     }
 
+    /// Returns `true` if the next step begins with a prepared transaction.
+    pub fn has_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
     /// Makes the next step begin with this transaction.
     pub fn add_prepared(&mut self, prepared: PreparedForBlock) {
         self.prepared = Some(prepared);

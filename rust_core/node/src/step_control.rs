@@ -66,6 +66,10 @@ impl Sequencer {
     /// Passes the result of a slow transaction to the next step.
     pub(crate) fn collect_slow(&mut self) {
         use RejectedTransaction as R;
+        // A development command may have taken the place of the step since the last result.
+        if self.deferred.has_prepared() {
+            return;
+        }
         match self.slow_lane.poll() {
             None => {}
             Some(SlowResult::Prepared(prepared)) => self.deferred.add_prepared(*prepared),
