@@ -149,7 +149,7 @@ impl SharedState {
         self.memory
     }
 
-    /// Returns the bytes of chain data in memory that is not in a cache, and their maximum.
+    /// Returns the bytes of the pool and of chain data in memory that is not in a cache, and their maximum.
     pub(crate) fn memory_metrics(&self) -> Vec<CacheMetrics> {
         let view = self.view();
         let blocks = view.as_ref().map_or(0, |view| view.block_bytes());
@@ -164,6 +164,7 @@ impl SharedState {
             ("frames", frames as u64, MemoryUse::Frames),
             ("reorged_blocks", reorged as u64, MemoryUse::ReorgedBlocks),
             ("driver_blocks", driver, MemoryUse::DriverBlocks),
+            ("pool", self.pool.counts().bytes as u64, MemoryUse::Pool),
         ]
         .map(|(name, bytes, what)| CacheMetrics {
             name,

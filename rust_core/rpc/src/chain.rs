@@ -134,8 +134,7 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
 fn memory_bytes(context: &Context<'_>) -> u64 {
     let uses = context.node.caches().into_iter().chain(context.caches.metrics());
     // Blocks that the store does not have are among the sealed blocks.
-    let chain: u64 = uses.filter(|cache| cache.name != "unstored_blocks").map(|cache| cache.bytes).sum();
-    chain.saturating_add(context.node.pool().counts().bytes as u64)
+    uses.filter(|cache| cache.name != "unstored_blocks").map(|cache| cache.bytes).sum()
 }
 
 /// Writes the store's newest block number, its backlog, its scrub progress and the builder throttle (1 is

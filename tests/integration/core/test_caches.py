@@ -14,7 +14,7 @@ from live_node import outcomes, wait_until
 
 NAMES = {"accounts", "slots", "code", "blocks", "step_states", "log_json", "block_json"}
 # Uses of memory that are bounded like caches.
-QUEUES = {"sealed_blocks", "unstored_blocks", "queued_views", "frames", "reorged_blocks", "driver_blocks"}
+QUEUES = {"sealed_blocks", "unstored_blocks", "queued_views", "frames", "reorged_blocks", "driver_blocks", "pool"}
 
 
 @pytest.fixture
