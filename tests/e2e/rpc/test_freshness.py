@@ -29,7 +29,11 @@ OLD = 5_000
 
 
 def fill_disk(node: LiveNode) -> None:
-    """Make every write of the process to a file fail from now on, like on a full disk."""
+    """Make every write of the process to a file fail once it has sealed a block, like on a full disk.
+
+    Before, the process may still check its start every 50 ms, and would end with the failure.
+    """
+    wait_for(lambda: int(node.rpc("eth_blockNumber"), 16) > 0, 30, "the first block")
     _, hard = resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (0, hard))
 
