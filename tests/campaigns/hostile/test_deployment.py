@@ -13,7 +13,7 @@ from hostile.deployment.lag import LagRecorder
 from hostile.deployment.peer import Cursor, Peer, wait_until
 from hostile.deployment.proofs import verify_account
 from hostile.deployment.results import Answer
-from hostile.trial import GATE_BOUNDS
+from hostile.trial import GATE_BOUNDS, Trial
 
 _BOUNDS = replace(GATE_BOUNDS, memory=512 * 1024, left_memory=512 * 1024)
 """The burst fills caches, whose budget other tests check."""
@@ -34,10 +34,20 @@ class RecordedPeer(Peer):
         """Do nothing."""
 
 
+def _burst() -> Trial:
+    """Run the burst; on a busy machine, hostile clients at nice 19 need longer for their first transaction."""
+    for seconds in (2.0, 8.0, 32.0):
+        plan = Plan(("block-logs-n1",), (1,), ("native",), seconds, 1.0, _BOUNDS, deployment=(REPLICA, RESTART))
+        (trial,) = Campaign(Build.beside(), plan).run()
+        found = trial.deployment
+        if found is not None and found.comparison.subject is not None and found.comparison.subject.is_hostile:
+            break
+    return trial
+
+
 @pytest.mark.timeout(300)
 def test_replica_has_the_answers_of_the_node_after_a_burst_and_a_restart() -> None:
-    plan = Plan(("block-logs-n1",), (1,), ("native",), 2.0, 1.0, _BOUNDS, deployment=(REPLICA, RESTART))
-    (trial,) = Campaign(Build.beside(), plan).run()
+    trial = _burst()
     assert trial.failures == []
     found = trial.deployment
     assert found is not None
