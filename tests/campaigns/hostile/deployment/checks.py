@@ -8,6 +8,7 @@ from hostile.chain import Chain, pause, terminate
 from hostile.deployment.answers import differences, faults, find_subject, read_answers, verify_proof
 from hostile.deployment.deployment import Deployment
 from hostile.deployment.lag import LagSampler
+from hostile.deployment.merchant import PAYMENT_ERRORS
 from hostile.deployment.peer import UNREACHABLE, NodePeer, newest_of, wait_for_peers
 from hostile.deployment.results import Arrival, Comparison, DeploymentResult, Limits, RestartResult
 from live.process import LiveNode
@@ -154,7 +155,7 @@ class DeploymentChecks:
         try:
             seconds = merchant.pay(self._limits.arrival)
             status = merchant.status()
-        except Exception as error:
+        except PAYMENT_ERRORS as error:
             seconds, status = None, f"{type(error).__name__}: {error}"[:200]
         self.result.payments.append(seconds)
         self._add("" if seconds is not None else f"no payment within {self._limits.arrival:.0f} s: {status}")

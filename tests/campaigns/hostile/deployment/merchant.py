@@ -13,6 +13,8 @@ from hostile.signing import CHAIN_ID
 from live.accounts import DEV_ACCOUNTS
 from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, signature
 
+PAYMENT_ERRORS = (httpx.HTTPError, RuntimeError, ValueError, LookupError, AssertionError)
+"""Errors of a payment: the service cannot be reached, rejects a call or answers without what was expected."""
 _AMOUNT = 1_000_000
 _POLL = 0.05
 _HEALTH_TIME = 5.0
