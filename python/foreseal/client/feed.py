@@ -62,8 +62,7 @@ class Feed:
         self._part_cursor: dict[str, Any] | None = None
         self._cursors: dict[str, Cursor] = {}
         self._failures = 0
-        # The cursor of the last failure, and the failures since the feed was first there.
-        self._failed_at: Cursor | None = None
+        # Failures since the last event.
         self._failures_at_cursor = 0
         self._lost_since: float | None = None
         self._reached = False
@@ -213,7 +212,7 @@ class Feed:
 
     def _requests_less(self) -> bool:
         """Return True if the feed failed repeatedly at its cursor: the same request would fail again."""
-        return self._failures_at_cursor >= _MAX_FAILURES_AT_CURSOR and self._failed_at == self.cursor
+        return self._failures_at_cursor >= _MAX_FAILURES_AT_CURSOR
 
     def _begin(self) -> Flow[Cursor]:
         """Fix the start of the feed, so that it misses nothing from here on, even before it connects."""
@@ -245,8 +244,7 @@ class Feed:
         yield from self._session.pause(self._failures)
 
     def _count_failure(self, error: Exception) -> None:
-        self._failures_at_cursor = self._failures_at_cursor + 1 if self._failed_at == self.cursor else 1
-        self._failed_at = self.cursor
+        self._failures_at_cursor += 1
         if self._failures_at_cursor == _MAX_FAILURES_AT_CURSOR and self.cursor is not None and self._reached:
             log.warning("the feed fails repeatedly after %s: it requests one part at a time", _named(self.cursor))
             log.debug("last failure of the feed: %s", error)
@@ -288,6 +286,8 @@ class Feed:
             event = StepAdded(flashblock, flashblock.cursor)
         self._remember(before)
         self.cursor = event.cursor
+        # A reorg can return to this cursor later, while a subscription is active: it must not be polled as well.
+        self._failures_at_cursor = 0
         return event
 
     def _cursor_before(self, flashblock: Flashblock) -> Flow[Cursor]:

@@ -551,6 +551,19 @@ def test_feed_that_fails_repeatedly_at_a_cursor_requests_one_part(
     assert "requests one part at a time" in caplog.text
 
 
+def test_reorg_to_a_cursor_of_earlier_failures_arrives_once() -> None:
+    step = f"0x{3:064x}"
+
+    def large(node: ScriptedNode) -> None:
+        node.unreadable.add(step)
+        node.add()
+
+    node = ScriptedNode([add, large, add, lambda node: node.unreadable.clear(), undo(3), add])
+    reader = Reader(node, True).read()
+    assert reader.received.count(f"-{step}") == 1
+    assert reader.chain == hashes(node.chain)
+
+
 def test_parts_are_joined_and_a_missing_one_is_an_error() -> None:
     step = {"number": "0x1", "index": "0x0", "hash": "0xaa"}
     receipts = [
