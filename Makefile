@@ -243,7 +243,7 @@ big-state: wheel-profile $(VENV)/.dev ## Measure steps, reads and memory at 10,0
 sustained: wheel-profile $(VENV)/.dev ## Load a node for 30 minutes at 80 % of its highest rate, with readers and 200 subscribers (ARGS=--short), and save the result (about 35 minutes)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.sustained --save benches/results/sustained.json $(ARGS)
 
-opcodes: wheel-profile $(VENV)/.dev ## Measure gas per second of every opcode and precompiled contract next to geth 1.17.10 (needs Go; ARGS=--short), and save the result (about 50 minutes)
+opcodes: wheel-profile $(VENV)/.dev ## Measure gas per second of every opcode and precompiled contract next to geth 1.17.10 (needs Go; ARGS=--short), and save the result (about 30 minutes)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.opcodes --save benches/results/opcodes.json $(ARGS)
 
 cluster-faults: build $(VENV)/.dev ## Apply FAULTS random faults to a cluster under load (ETCD=PATH of etcd); check every shown step and save takeover times

@@ -19,7 +19,7 @@ def opcodes() -> str:
     lines = [
         origin(report),
         "",
-        f"{len(rows)} rows, {report['rounds']} rounds of {report['gas'] / 1e6:g}M gas. "
+        f"{len(rows)} rows, up to {report['rounds']} rounds of {report['gas'] / 1e6:g}M gas. "
         f"Rows below 60M gas/s: {len(report['below_min_mgas_s'])}; below geth {report['geth']}: "
         f"{len(report['below_geth'])}.",
         "",

@@ -11,6 +11,11 @@ from benches.opcodes.geth_evm import GethEvm
 from benches.opcodes.node_calls import NodeCalls
 from benches.opcodes.rows import Row
 
+MIN_MGAS_S, MIN_RATIO = 60.0, 1.0
+"""Targets of every row."""
+# A row that exceeds both targets by this factor in its first round is not measured again.
+_CLEAR = 1.5
+
 
 class ProbeError(Exception):
     """One copy of a program does not do the same on both sides, or a precompiled contract rejects its input."""
@@ -18,7 +23,7 @@ class ProbeError(Exception):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A node and geth, with the gas of one run and the number of runs whose median counts."""
+    """A node and geth, with the gas of one run and the maximum number of runs whose median counts."""
 
     node: NodeCalls
     geth: GethEvm | None
@@ -50,17 +55,25 @@ class Measurement:
             if self.geth is not None:
                 run = self.geth.processor_time if self.is_processor_time else self.geth.time
                 theirs.append(run(row, self.gas))
+            if len(ours) == 1 and self._is_clear(ours[0], theirs):
+                break
         ours_mgas_s = self.gas / statistics.median(ours) / 1e6
         geth_mgas_s = self.gas / statistics.median(theirs) / 1e6 if theirs else None
         return {
             "name": row.name,
             "subject": row.subject,
             "gas": self.gas,
+            "rounds": len(ours),
             "copy_gas": copy_gas,
             "ours_mgas_s": round(ours_mgas_s, 1),
             "geth_mgas_s": None if geth_mgas_s is None else round(geth_mgas_s, 1),
             "ratio": None if geth_mgas_s is None else round(ours_mgas_s / geth_mgas_s, 3),
         }
+
+    def _is_clear(self, ours: float, theirs: Sequence[float]) -> bool:
+        """Return True if a first round, in seconds, is far beyond both targets."""
+        is_fast = self.gas / ours / 1e6 >= _CLEAR * MIN_MGAS_S
+        return is_fast and (not theirs or theirs[0] / ours >= _CLEAR * MIN_RATIO)
 
     def check_probe(self, row: Row) -> int:
         """Return the gas of one copy. Raise ProbeError if the sides differ or the body fails."""
