@@ -18,6 +18,9 @@ class LargeAnswer(Protocol):
     def __bytes__(self) -> bytes:
         """Return a copy, in one part."""
 
+    def part(self, start: int, stop: int) -> bytes:
+        """Return a copy of the bytes from `start` to `stop`, or to the end."""
+
 
 class LargeResult(Protocol):
     """JSON of a result of 1 MiB or more, whose memory the core owns."""

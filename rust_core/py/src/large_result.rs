@@ -1,4 +1,5 @@
-//! Results of many bytes, which the event loop sends over HTTP without copying them. Other protocols and batches copy.
+//! Results of many bytes. The native transport sends them over HTTP without copying them, the ASGI transport copies them
+//! in parts. Other protocols and batches copy them whole.
 
 use std::os::raw::c_int;
 
@@ -79,6 +80,18 @@ impl PyLargeAnswer {
 impl PyLargeAnswer {
     fn __len__(&self, py: Python<'_>) -> usize {
         self.before.as_bytes(py).len() + self.result.get().0.len() + self.after.as_bytes(py).len()
+    }
+
+    /// Returns the bytes from `start` to `stop`, or to the end.
+    fn part<'py>(&self, py: Python<'py>, start: usize, stop: usize) -> Bound<'py, PyBytes> {
+        let parts = [self.before.as_bytes(py), &self.result.get().0, self.after.as_bytes(py)];
+        let (mut copied, mut begin) = (Vec::with_capacity(stop.saturating_sub(start)), 0);
+        for part in parts {
+            let [from, to] = [start, stop].map(|at| at.saturating_sub(begin).min(part.len()));
+            copied.extend_from_slice(part.get(from..to).unwrap_or_default());
+            begin += part.len();
+        }
+        PyBytes::new(py, &copied)
     }
 
     /// Returns the parts joined.
