@@ -18,7 +18,7 @@ class LargeAnswer(Protocol):
     def __bytes__(self) -> bytes:
         """Return a copy, in one part."""
 
-    def part(self, start: int, stop: int) -> bytes:
+    def slice(self, start: int, stop: int) -> bytes:
         """Return a copy of the bytes from `start` to `stop`, or to the end."""
 
 

@@ -1,5 +1,5 @@
-//! Results of many bytes. The native transport sends them over HTTP without copying them, the ASGI transport copies them
-//! in parts. Other protocols and batches copy them whole.
+//! Results of many bytes. Over HTTP, the native transport sends them without copying them, and the ASGI transport copies
+//! them in slices. Other protocols and batches copy them whole.
 
 use std::os::raw::c_int;
 
@@ -83,20 +83,21 @@ impl PyLargeAnswer {
     }
 
     /// Returns the bytes from `start` to `stop`, or to the end.
-    fn part<'py>(&self, py: Python<'py>, start: usize, stop: usize) -> Bound<'py, PyBytes> {
-        let parts = [self.before.as_bytes(py), &self.result.get().0, self.after.as_bytes(py)];
+    fn slice<'py>(&self, py: Python<'py>, start: usize, stop: usize) -> Bound<'py, PyBytes> {
+        let buffers = [self.before.as_bytes(py), &self.result.get().0, self.after.as_bytes(py)];
+        let stop = stop.min(self.__len__(py));
         let (mut copied, mut begin) = (Vec::with_capacity(stop.saturating_sub(start)), 0);
-        for part in parts {
-            let [from, to] = [start, stop].map(|at| at.saturating_sub(begin).min(part.len()));
-            copied.extend_from_slice(part.get(from..to).unwrap_or_default());
-            begin += part.len();
+        for buffer in buffers {
+            let [from, to] = [start, stop].map(|at| at.saturating_sub(begin).min(buffer.len()));
+            copied.extend_from_slice(buffer.get(from..to).unwrap_or_default());
+            begin += buffer.len();
         }
         PyBytes::new(py, &copied)
     }
 
     /// Returns the parts joined.
     fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let parts = [self.before.as_bytes(py), &self.result.get().0, self.after.as_bytes(py)];
-        PyBytes::new(py, &parts.concat())
+        let buffers = [self.before.as_bytes(py), &self.result.get().0, self.after.as_bytes(py)];
+        PyBytes::new(py, &buffers.concat())
     }
 }

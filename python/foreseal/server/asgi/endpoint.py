@@ -16,7 +16,7 @@ from foreseal.server.websocket.connections import WebSocketConnections
 
 INCOMPLETE = "the body is incomplete"
 # Bytes of a large answer that are copied before other requests have their turn: about 0.25 ms.
-_PART = 256 << 10
+_SLICE = 256 << 10
 
 
 class AsgiEndpoint(Endpoint):
@@ -53,7 +53,7 @@ class AsgiEndpoint(Endpoint):
         if isinstance(body, bytes):
             await send({"type": "http.response.body", "body": body})
         else:
-            await _send_parts(body, send)
+            await _send_slices(body, send)
 
     def _malformed(self, scope: Scope, headers: Headers) -> HttpResponse | None:
         """Return the error response to a malformed head that the ASGI server accepted; None for a valid one."""
@@ -123,12 +123,12 @@ class AsgiEndpoint(Endpoint):
         return handler.too_large(caller) if len(body) > largest else bytes(body)
 
 
-async def _send_parts(body: LargeAnswer, send: Send) -> None:
-    """Send a large answer in parts, and let other requests run between two of them."""
+async def _send_slices(body: LargeAnswer, send: Send) -> None:
+    """Send a large answer in slices, and let other requests run between two of them."""
     size = len(body)
-    for start in range(0, size, _PART):
-        stop = start + _PART
-        await send({"type": "http.response.body", "body": body.part(start, stop), "more_body": stop < size})
+    for start in range(0, size, _SLICE):
+        stop = start + _SLICE
+        await send({"type": "http.response.body", "body": body.slice(start, stop), "more_body": stop < size})
         await asyncio.sleep(0)
 
 
