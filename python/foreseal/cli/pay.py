@@ -5,6 +5,7 @@ import click
 from foreseal.cli.lazy_commands import LazyCommands
 
 _COMMANDS = {
+    "account": "pay_commands:account_command",
     "check": "pay_commands:check_command",
     "db": "pay_commands:db_group",
     "demo": "pay_commands:demo_command",

@@ -26,6 +26,12 @@ def upgrading(command: Decorated) -> Decorated:
     )(command)
 
 
+def _address(text: str) -> str:
+    from foreseal.payments.typed_data import address
+
+    return address(text, "address")
+
+
 @click.command("check", cls=ExtraCommand, extra="payments", implementation="pay_check")
 @click.argument("file", type=FILE)
 def check_command(file: Path) -> None:
@@ -36,6 +42,22 @@ def check_command(file: Path) -> None:
     from foreseal.cli.pay_check import check
 
     check(file)
+
+
+@click.command("account", cls=ExtraCommand, extra="payments", implementation="pay_account")
+@click.argument("config", type=FILE)
+@click.option("--free", type=click.IntRange(min=0), metavar="NONCE", help="End the transaction with this nonce first.")
+@click.option("--account", type=ParsedValue("ADDRESS", _address), help="Only this account.  [default: all of CONFIG]")
+def account_command(config: Path, free: int | None, account: str | None) -> None:
+    """List the transactions of each account in CONFIG, payees and facilitator, that are not final, and why they wait.
+
+    All transactions of an account wait for the first one. The service itself ends one that the node rejects for good.
+    --free ends one that the node rejects for any other reason, such as a fee limit of the node: an empty transfer takes
+    its account nonce. What it served fails, and can be done again.
+    """
+    from foreseal.cli.pay_account import show_accounts
+
+    show_accounts(config, free, account)
 
 
 @click.command("template", cls=ExtraCommand, extra="payments", implementation="pay_check")
@@ -117,17 +139,11 @@ def facilitator_command(config: Path, upgrade_database: bool) -> None:
     facilitate(config, upgrade=upgrade_database)
 
 
-def _payer(text: str) -> str:
-    from foreseal.payments.typed_data import address
-
-    return address(text, "payer")
-
-
 @click.command("spent", cls=ExtraCommand, extra="x402", implementation="pay_spent")
 @click.option(
     "--database", "url", required=True, metavar="URL", help="Database of the buyer, such as sqlite:///buyer.db."
 )
-@click.option("--payer", type=ParsedValue("ADDRESS", _payer), help="Show only this account.")
+@click.option("--payer", type=ParsedValue("ADDRESS", _address), help="Show only this account.")
 @click.option(
     "--node", "nodes", multiple=True, metavar="URL", help="Query this node for the outcome of reserved amounts first."
 )

@@ -25,7 +25,7 @@ UPGRADE_EVENTS = MigrationEvents(report=print_progress)
 
 def upgrade(config: Path) -> None:
     """Upgrade the database of a configuration file, and print its schema before and after."""
-    url = _existing(config)
+    url = existing_database(config)
     with opening(config):
         before = find_revision(url)
         Database(url, upgrade=True, events=UPGRADE_EVENTS).close()
@@ -34,14 +34,14 @@ def upgrade(config: Path) -> None:
 
 def print_current(config: Path) -> None:
     """Print the schema of the database of a configuration file."""
-    url = _existing(config)
+    url = existing_database(config)
     with opening(config):
         click.echo(find_revision(url) or "empty")
 
 
 def check_schema(config: Path) -> None:
     """Exit with 1 if the database of a configuration file needs an upgrade, or has the schema of a newer version."""
-    url = _existing(config)
+    url = existing_database(config)
     with opening(config):
         found = find_revision(url)
         try:
@@ -53,7 +53,7 @@ def check_schema(config: Path) -> None:
     click.echo(f"schema {found or 'empty'}: no upgrade is needed")
 
 
-def _existing(config: Path) -> str:
+def existing_database(config: Path) -> str:
     """Return the database's URL. Raise ClickException for a missing file, because opening it would create it."""
     url = read_configuration(config).database.url
     parts = make_url(url)

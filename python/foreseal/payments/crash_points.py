@@ -21,6 +21,8 @@ class CrashPoint(StrEnum):
     TRANSACTION_NOTED = "response of the node recorded"
     REPLACEMENT_DECIDED = "replacement with higher fees signed, not yet committed"
     REPLACEMENT_STORED = "replacement with higher fees stored, not sent"
+    EMPTY_TRANSFER_DECIDED = "empty transfer for a rejected transaction signed, not yet committed"
+    EMPTY_TRANSFER_STORED = "empty transfer for a rejected transaction stored, not sent"
     RECEIPT_READ = "receipt read, nothing stored"
     RECEIPT_APPLIED = "receipt applied, not yet committed"
     RECEIPT_STORED = "receipt stored"

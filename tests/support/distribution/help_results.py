@@ -8,6 +8,7 @@ import orjson
 
 SCRIPT = Path(__file__).with_name("every_help.py")
 EXTRA_OF_COMMAND = {
+    "pay account": "payments",
     "pay check": "payments",
     "pay db check": "payments",
     "pay db current": "payments",

@@ -37,7 +37,14 @@ from foreseal.payments.orders.cancellations import NotCancelable
 from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.payers import PayerMismatch, PayerRequired
 from foreseal.payments.signatures import InvalidSignature
-from foreseal.payments.transactions import FeeTooHigh, SendingError, SignerUnavailable, TransactionStillOpen
+from foreseal.payments.transactions import (
+    FeeTooHigh,
+    GasTooHigh,
+    SendingError,
+    SignerUnavailable,
+    TransactionStillOpen,
+    TransactionTooLarge,
+)
 
 
 class ApiError(Exception):
@@ -104,6 +111,8 @@ _MEANINGS = (
     _Meaning(InvalidSignature, 422, "invalid_signature", "signature"),
     _Meaning(TransactionStillOpen, 409, "still_open"),
     _Meaning(FeeTooHigh, 503, "fee_too_high"),
+    _Meaning(GasTooHigh, 409, "gas_too_high"),
+    _Meaning(TransactionTooLarge, 409, "transaction_too_large"),
     _Meaning(SignerUnavailable, 503, "signer_unavailable"),
     _Meaning(SendingError, 503, "transaction_not_sent"),
     _Meaning(Reverted, 409, "would_revert"),

@@ -5,8 +5,10 @@ ChainError
 ├── NoResponse        no answer: the call may or may not have been executed
 │   └── NodeUnavailable   not sent: the node did not answer several calls in a row
 ├── RejectedByNode    the node answered with an error
-│   ├── NonceTooLow       the account nonce is used
-│   └── Underpriced       the fee is too low to replace the transaction with the same account nonce
+│   ├── NonceTooLow           the account nonce is used
+│   ├── Underpriced           the fee is too low to replace the transaction with the same account nonce
+│   ├── InvalidTransaction    the rules exclude the transaction: its size, gas or type
+│   └── TemporaryRejection    the account lacks ether, the fee is too low, or the node has no room
 ├── Reverted          the call would revert; `reason` is its text
 ├── Incomplete        the node's answer lacks a required field
 ├── ChainReorganized  the chain was reorganized while it was read
@@ -44,6 +46,14 @@ class NonceTooLow(RejectedByNode):
 
 class Underpriced(RejectedByNode):
     """A replacement must pay at least 10 % more than the transaction in the pool."""
+
+
+class InvalidTransaction(RejectedByNode):
+    """The rules exclude the transaction by its size, gas, type or chain id. The same bytes never pass."""
+
+
+class TemporaryRejection(RejectedByNode):
+    """The account lacks ether, the fee is too low, or the node has no room. The same bytes may pass later."""
 
 
 class Reverted(ChainError):

@@ -26,6 +26,8 @@ class BlockHead:
     """Unix time in seconds."""
     base_fee: int
     """Wei per gas; 0 on chains without EIP-1559."""
+    gas_limit: int | None = None
+    """Gas limit of the block; None if the node omits it."""
 
 
 @dataclass(frozen=True, slots=True)

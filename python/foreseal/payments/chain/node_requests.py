@@ -8,7 +8,15 @@ from typing import Any
 
 from foreseal.codec import checksum_address
 from foreseal.payments.chain.answers import hex_bytes, hex_number, read_object
-from foreseal.payments.chain.errors import ChainError, Incomplete, NonceTooLow, RejectedByNode, Underpriced
+from foreseal.payments.chain.errors import (
+    ChainError,
+    Incomplete,
+    InvalidTransaction,
+    NonceTooLow,
+    RejectedByNode,
+    TemporaryRejection,
+    Underpriced,
+)
 from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter, NodeRequest
 
 # Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
@@ -26,6 +34,56 @@ _UNDERPRICED = (
     "gas price too low to replace",
     "insufficient gas price to replace",
     "could not replace existing t",
+)
+# Rejections that hold for as long as the rules do: geth, reth, anvil, Nethermind, Besu, Erigon and Foreseal.
+_INVALID = (
+    "exceeds block gas limit",
+    "exceeds block's gas limit",
+    "gas limit exceeds the block",
+    "block gas limit exceeded",
+    "intrinsic gas too high",
+    "gas limit too high",
+    "gas limit is too high",
+    "gas limit must be at most",
+    "txgaslimitcapexceeded",
+    "gas limit exceeds block",
+    "exceeds transaction gas limit cap",
+    "intrinsic gas too low",
+    "intrinsic gas exceeds gas limit",
+    "floor data gas",
+    "calldata floor",
+    "oversized data",
+    "transaction is too large",
+    "transaction size",
+    "max initcode size exceeded",
+    "type not supported",
+    "is not active on this chain",
+    "invalid chain id",
+    "invalid sender",
+    "higher than max fee per gas",
+    "tip above fee cap",
+    "gas uint64 overflow",
+)
+_TEMPORARY = (
+    "insufficient funds",
+    "underpriced",
+    "less than block base fee",
+    "fee cap less than block base fee",
+    "feetoolow",
+    "pool is full",
+    "txpool is full",
+    "too many pooled transactions",
+    "account limit exceeded",
+    "in-flight transaction limit",
+    "already reserved",
+    "nonce too high",
+    "nonce gap",
+    "configured cap",
+    "rate limit",
+    "too many requests",
+    "syncing",
+    "starting",
+    "busy",
 )
 # A node that lacks such a block, or does not support the tag, answers with an error.
 _OPTIONAL = ("pending", "safe", "finalized")
@@ -45,7 +103,8 @@ def head(block: BlockTag) -> NodeRequest[BlockHead | None]:
                 return None
             hash = found.get("hash") or ""
             fee = hex_number(found.get("baseFeePerGas") or "0x0")
-            read = BlockHead(hex_number(found["number"]), hash.lower(), hex_number(found["timestamp"]), fee)
+            gas_limit = None if found.get("gasLimit") is None else hex_number(found["gasLimit"])
+            read = BlockHead(hex_number(found["number"]), hash.lower(), hex_number(found["timestamp"]), fee, gas_limit)
         if isinstance(block, int) and read.number != block:
             raise Incomplete(f"eth_getBlockByNumber: requested block {block}, got {read.number}")
         return read
@@ -168,6 +227,10 @@ def send(raw: bytes) -> NodeRequest[None]:
             raise NonceTooLow(str(error)) from error
         if any(low in text for low in _UNDERPRICED):
             raise Underpriced(str(error)) from error
+        if any(message in text for message in _TEMPORARY):
+            raise TemporaryRejection(str(error)) from error
+        if any(message in text for message in _INVALID):
+            raise InvalidTransaction(str(error)) from error
         raise error
 
     return NodeRequest("eth_sendRawTransaction", ("0x" + raw.hex(),), lambda _: None, recover)

@@ -182,10 +182,13 @@ class TransactionRecord(Record):
     data: Mapped[bytes] = mapped_column(LargeBinary)
     gas: Mapped[int] = mapped_column(BigInteger)
     ending: Mapped[TxResult | None] = mapped_column(EnumText(TxResult))
+    # The node's last rejection, and the block since which it has rejected the transaction; null once it accepts it.
+    rejection: Mapped[str | None] = mapped_column(Text)
+    rejected_since: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class AttemptRecord(Record):
-    """A signed form of a transaction. All attempts of a transaction differ only in their fees."""
+    """A signed form of a transaction. Attempts differ in their fees; an empty one only takes the account nonce."""
 
     __tablename__ = "attempts"
 
@@ -196,6 +199,8 @@ class AttemptRecord(Record):
     fee: Mapped[int] = mapped_column(Units)
     priority_fee: Mapped[int] = mapped_column(Units)
     since_block: Mapped[int] = mapped_column(BigInteger)
+    # True for a transfer of 0 wei to the account itself, in place of a transaction that the node never accepts.
+    is_empty: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
 
 
 class TransferRecord(Record):

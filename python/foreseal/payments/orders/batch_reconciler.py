@@ -98,7 +98,7 @@ class BatchReconciler:
                 with self._ledger.database.transaction() as tx:
                     orders = _orders(tx, batch)
                     if is_intent_open(tx, intent):
-                        _fail(self._ledger, tx, orders, {each.id: {"reason": "account_nonce_used"} for each in orders})
+                        _fail(self._ledger, tx, orders, {each.id: {"reason": outcome.reason} for each in orders})
                         close_intent(tx, intent, TxResult.REPLACED)
             else:
                 self._send_again(batch, intent)

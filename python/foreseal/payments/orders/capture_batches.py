@@ -11,10 +11,8 @@ from foreseal.payments.chain.batch_capture import (
     max_batch_gas,
 )
 from foreseal.payments.orders.terms import SignedOrder, authorization
-from foreseal.payments.transactions import TransactionCall
+from foreseal.payments.transactions import MAX_TRANSACTION_GAS, TransactionCall, fits_transaction
 
-MAX_TRANSACTION_GAS = 16_777_216
-"""Maximum gas limit of a transaction (EIP-7825)."""
 MAX_CALL_GAS = MAX_TRANSACTION_GAS - 1_000_000
 """Maximum gas of the capture of one order; the rest is for the transaction around it."""
 
@@ -62,11 +60,13 @@ def plan_batches(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
 
 
 def _split(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
-    """Return batches of nearly equal sizes, each within the gas limit."""
+    """Return batches of nearly equal sizes, each within the limits of gas and bytes."""
     batch = _batch(captures)
-    if batch.call.gas <= MAX_TRANSACTION_GAS:
+    is_small = fits_transaction(batch.call.data) or len(captures) == 1
+    if batch.call.gas <= MAX_TRANSACTION_GAS and is_small:
         return [batch]
-    size = -(-len(captures) // -(-batch.call.gas // MAX_TRANSACTION_GAS))
+    count = max(2, -(-batch.call.gas // MAX_TRANSACTION_GAS))
+    size = -(-len(captures) // count)
     parts = [captures[first : first + size] for first in range(0, len(captures), size)]
     return [part for each in parts for part in _split(each)]
 

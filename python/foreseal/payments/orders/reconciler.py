@@ -3,7 +3,7 @@
 ```text
 advance: receipts of the stored transaction
   none, and it may be included  -> sent again; an earlier effect is reopened
-  none, and it never can be     -> failed
+  none, and it never can be     -> failed, by another transaction or an empty transfer with its account nonce
   logs show the effect          -> captured or canceled: provisional, confirmed, final
   no effect, and final          -> failed; the logs of (payer, nonce) then show who used the authorization
 ```
@@ -189,7 +189,7 @@ class OrderReconciler:
             with self._ledger.database.transaction() as tx:
                 order = locked(tx, OrderRecord, order.id)
                 if is_intent_open(tx, intent):
-                    self._fail(tx, order, "account_nonce_used")
+                    self._fail(tx, order, outcome.reason)
                     close_intent(tx, intent, TxResult.REPLACED)
         else:
             if order.state in _EFFECTED:

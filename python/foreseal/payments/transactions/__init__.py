@@ -1,12 +1,20 @@
 """Transactions of the merchant's key: one account nonce each, stored before they are sent."""
 
 from foreseal.payments.transactions.advance import advance_rows
-from foreseal.payments.transactions.call_estimates import CallEstimates
+from foreseal.payments.transactions.call_estimates import (
+    MAX_TRANSACTION_BYTES,
+    MAX_TRANSACTION_GAS,
+    CallEstimates,
+    check_size,
+    fits_transaction,
+)
 from foreseal.payments.transactions.errors import (
     FeeTooHigh,
+    GasTooHigh,
     SendingError,
     SignerUnavailable,
     TransactionStillOpen,
+    TransactionTooLarge,
     WrongAccount,
     WrongChain,
 )
@@ -23,9 +31,11 @@ from foreseal.payments.transactions.intents import (
     open_subjects,
     read_intent,
 )
+from foreseal.payments.transactions.open_transactions import OpenTransaction, open_transactions
 from foreseal.payments.transactions.sender import (
     DeliveryResult,
     DeliveryStatus,
+    Rejection,
     TransactionOutcome,
     TransactionSender,
     block_finality,
@@ -42,16 +52,21 @@ from foreseal.payments.transactions.status_updates import record_deliveries, rec
 
 __all__ = [
     "GWEI",
+    "MAX_TRANSACTION_BYTES",
+    "MAX_TRANSACTION_GAS",
     "CallEstimates",
     "DeliveryResult",
     "DeliveryStatus",
     "FeeQuote",
     "FeeSettings",
     "FeeTooHigh",
+    "GasTooHigh",
     "HttpSigner",
     "LocalSigner",
     "NewIntent",
+    "OpenTransaction",
     "RawTransaction",
+    "Rejection",
     "SendingError",
     "SignerConnection",
     "SignerUnavailable",
@@ -61,18 +76,22 @@ __all__ = [
     "TransactionSender",
     "TransactionSigner",
     "TransactionStillOpen",
+    "TransactionTooLarge",
     "UnsignedTransaction",
     "WrongAccount",
     "WrongChain",
     "advance_rows",
     "block_finality",
     "building_head",
+    "check_size",
     "classify_finality",
     "close_included",
     "close_intent",
+    "fits_transaction",
     "is_intent_open",
     "open_intent",
     "open_subjects",
+    "open_transactions",
     "read_intent",
     "record_deliveries",
     "record_delivery",

@@ -1,9 +1,16 @@
 """Estimates for calls of one account: gas, fees and account nonce, read in one batch for any number of calls."""
 
 from foreseal.payments.chain import BlockHead, Incomplete, PendingAnswer, RequestBatch, node_requests
-from foreseal.payments.transactions.errors import FeeTooHigh, WrongChain
+from foreseal.payments.transactions.errors import FeeTooHigh, GasTooHigh, TransactionTooLarge, WrongChain
 from foreseal.payments.transactions.fees import FeeQuote, FeeSettings
 from foreseal.payments.transactions.intents import TransactionCall
+
+MAX_TRANSACTION_GAS = 16_777_216
+"""Maximum gas limit of a transaction (EIP-7825). Blocks of other rules have room for more, but no payment needs it."""
+MAX_TRANSACTION_BYTES = 131_072
+"""Maximum size of an encoded transaction that geth, reth and Foreseal accept from clients."""
+# Encoded fields of a transaction other than its data, and what a batch of one adds to the call of an order.
+_ENVELOPE_BYTES = 1_024
 
 
 class CallEstimates:
@@ -41,12 +48,34 @@ class CallEstimates:
     def call(self, target: str, data: bytes, gas: PendingAnswer[int]) -> TransactionCall:
         """Return a call with its estimates.
 
-        Raises `Reverted` if it would revert, `FeeTooHigh`, `WrongChain`, and the node's errors.
+        Raises `Reverted` if it would revert, `FeeTooHigh`, `GasTooHigh`, `TransactionTooLarge`, `WrongChain`, and the
+        node's errors.
         """
         self.require_chain()
+        check_size(data)
         head, priority_fee = self.head(), self._priority_fee.result()
         quote = FeeQuote(2 * head.base_fee + priority_fee, priority_fee)
         if quote.fee > self._fees.max_fee:
             raise FeeTooHigh(f"{quote.fee} wei per gas exceed the maximum of {self._fees.max_fee}")
-        limit = gas.result() * self._fees.gas_percent // 100
+        limit = self._gas_limit(gas.result(), head)
         return TransactionCall(target, data, limit, quote, self._nonce.result(), head.number)
+
+    def _gas_limit(self, estimate: int, head: BlockHead) -> int:
+        """Return the gas limit for an estimate. Raises `GasTooHigh` if no transaction of the block may have it."""
+        most = MAX_TRANSACTION_GAS if head.gas_limit is None else min(MAX_TRANSACTION_GAS, head.gas_limit)
+        if estimate > most:
+            raise GasTooHigh(f"the call needs {estimate} gas; a transaction may have at most {most}")
+        return min(estimate * self._fees.gas_percent // 100, most)
+
+
+def check_size(data: bytes) -> None:
+    """Raise `TransactionTooLarge` if nodes reject a transaction with this call data because of its size."""
+    if not fits_transaction(data):
+        size = len(data) + _ENVELOPE_BYTES
+        message = f"the transaction needs up to {size} bytes; nodes accept at most {MAX_TRANSACTION_BYTES}"
+        raise TransactionTooLarge(message)
+
+
+def fits_transaction(data: bytes) -> bool:
+    """Return True if nodes accept a transaction with this call data by its size."""
+    return len(data) + _ENVELOPE_BYTES <= MAX_TRANSACTION_BYTES

@@ -4,6 +4,8 @@
 SendingError
 ├── TransactionStillOpen  an earlier transaction for the same purpose may still be included
 ├── FeeTooHigh            the chain requires more than the limit
+├── GasTooHigh            the call needs more gas than a transaction may have
+├── TransactionTooLarge   the transaction has more bytes than nodes accept
 ├── WrongChain            the node serves another chain than the sender signs for
 ├── WrongAccount          the transaction belongs to another account than the key's
 └── SignerUnavailable     the service that has the key returned no valid signature
@@ -21,6 +23,14 @@ class TransactionStillOpen(SendingError):
 
 class FeeTooHigh(SendingError):
     """The fee in wei per gas exceeds `FeeSettings.max_fee`."""
+
+
+class GasTooHigh(SendingError):
+    """The call needs more gas than a transaction of the next block may have."""
+
+
+class TransactionTooLarge(SendingError):
+    """The encoded transaction exceeds `MAX_TRANSACTION_BYTES`."""
 
 
 class WrongChain(SendingError):

@@ -20,6 +20,9 @@ from foreseal.payments.transactions.errors import TransactionStillOpen, WrongAcc
 from foreseal.payments.transactions.fees import FeeQuote
 from foreseal.payments.transactions.signer import RawTransaction, TransactionSigner, UnsignedTransaction
 
+EMPTY_TRANSFER_GAS = 21_000
+"""Gas of a transfer of 0 wei to the account itself, which only takes an account nonce."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransactionCall:
@@ -90,13 +93,30 @@ class TransactionIntents:
         insert_all(tx, AttemptRecord, attempted)
         return ids
 
-    def attempt(self, tx: Connection, intent: TransactionRecord, ordinal: int, quote: FeeQuote, block: int) -> None:
-        """Sign an intent with these fees, and store the bytes. Raises `WrongAccount` and `SignerUnavailable`."""
+    def attempt(
+        self,
+        tx: Connection,
+        intent: TransactionRecord,
+        ordinal: int,
+        quote: FeeQuote,
+        block: int,
+        *,
+        is_empty: bool = False,
+    ) -> None:
+        """Sign an intent, or an empty transfer with its account nonce, with these fees, and store the bytes.
+
+        Raises `WrongAccount` and `SignerUnavailable`.
+        """
         if intent.sender != self.account.address:
             raise WrongAccount(f"transaction {intent.id} is of {intent.sender}, the key of {self.account.address}")
-        call = TransactionCall(intent.target, intent.data, intent.gas, quote, intent.account_nonce, block)
-        ((raw, hash),) = self._sign_all(intent.account_nonce, [call])
-        insert_all(tx, AttemptRecord, [_attempt(intent.id, ordinal, raw, hash, quote, block)])
+        nonce = intent.account_nonce
+        if is_empty:
+            call = TransactionCall(self.account.address, b"", EMPTY_TRANSFER_GAS, quote, nonce, block)
+        else:
+            call = TransactionCall(intent.target, intent.data, intent.gas, quote, nonce, block)
+        ((raw, hash),) = self._sign_all(nonce, [call])
+        row = _attempt(intent.id, ordinal, raw, hash, quote, block)
+        insert_all(tx, AttemptRecord, [row | {AttemptRecord.is_empty: is_empty}])
 
     def signed(self, nonce: int, target: str, data: bytes, gas: int, quote: FeeQuote) -> bytes:
         """Sign an EIP-1559 transaction that transfers no ether. Return its bytes."""
@@ -213,6 +233,12 @@ def read_new_intents(tx: Connection, purpose: Purpose, subjects: Sequence[str]) 
         query = select(*columns).join(AttemptRecord, AttemptRecord.transaction_id == TransactionRecord.id)
         found += [(nonce, subject, bytes(raw)) for nonce, subject, raw in tx.execute(query.where(mine, new))]
     return [(subject, raw) for _, subject, raw in sorted(found)]
+
+
+def record_rejection(tx: Connection, intent: int, message: str | None, since: int | None) -> None:
+    """Record the node's last rejection of an intent, and the block since which it rejects it; None after acceptance."""
+    values: ColumnValues = {TransactionRecord.rejection: message, TransactionRecord.rejected_since: since}
+    tx.execute(update(TransactionRecord).where(TransactionRecord.id == intent).values(values))
 
 
 def newest_ordinal(tx: Connection, intent: int) -> int:

@@ -9,6 +9,10 @@ call() -> [store() -> commit] -> deliver() -> outcome() ... -> close()
 
 Stored bytes are sent as often as needed. Sending the same bytes twice has no further effect. All attempts of an intent
 share one account nonce, so at most one is included.
+
+A transaction that the node never accepts would block all later account nonces. An empty transfer is stored as its
+further attempt and takes the account nonce: the intent fails once that is final. If a block includes an earlier attempt
+after all, that one counts.
 """
 
 import contextlib
@@ -25,10 +29,12 @@ from foreseal.payments.chain import (
     ConfirmationPolicy,
     Heads,
     Incomplete,
+    InvalidTransaction,
     NonceTooLow,
     NoResponse,
     RejectedByNode,
     RequestBatch,
+    TemporaryRejection,
     Underpriced,
     heads,
     node_requests,
@@ -44,12 +50,17 @@ from foreseal.payments.transactions.intents import (
     newest_ordinal,
     read_intent,
     read_new_intents,
+    record_rejection,
 )
 from foreseal.payments.transactions.nonce_gaps import fill_gap, is_nonce_used
 from foreseal.payments.transactions.signer import TransactionSigner
 
 # A block may be sealed between a receipt and the check of its hash; a retry finds the new block.
 _RECEIPT_ATTEMPTS = 3
+# Blocks after which a transaction ends that the node rejects for a reason of unknown duration.
+_UNKNOWN_REJECTION_BLOCKS = 3
+# Characters of a stored rejection.
+_MAX_REJECTION = 500
 
 
 class DeliveryStatus(StrEnum):
@@ -63,6 +74,16 @@ class DeliveryStatus(StrEnum):
     """The node rejected it, for example because the account cannot pay the gas."""
 
 
+class Rejection(StrEnum):
+    """Duration of a rejection."""
+
+    PERMANENT = "permanent"
+    """The rules exclude the transaction."""
+    TEMPORARY = "temporary"
+    """The account lacks ether, the fee is too low, or the node has no room."""
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
     """A delivery, with the node's error message if it had one."""
@@ -71,6 +92,8 @@ class DeliveryResult:
     message: str = ""
     pooled: bool = False
     """True if the node reports a transaction with this account nonce in its pool."""
+    rejection: Rejection | None = None
+    """Duration of a rejection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +108,14 @@ class TransactionOutcome:
 
     Without one: FAILED if it is final that no attempt can be included, else UNKNOWN.
     """
+    reason: str = ""
+    """Reason of FAILED: `account_nonce_used`, or `rejected_by_node` if an empty transfer took the account nonce."""
+
+
+_DURATIONS: dict[type[ChainError], Rejection] = {
+    InvalidTransaction: Rejection.PERMANENT,
+    TemporaryRejection: Rejection.TEMPORARY,
+}
 
 
 class TransactionSender:
@@ -128,25 +159,72 @@ class TransactionSender:
         """Return estimates for calls of this account, whose requests are added to a batch."""
         return CallEstimates(batch, self.account.address, self.intents.chain_id, self.fees)
 
-    def deliver(self, intent: int) -> DeliveryResult:
+    def deliver(self, intent: int, *, gives_up: bool = False) -> DeliveryResult:
         """Send the newest bytes of an intent. If they waited too long, send a replacement with higher fees.
 
-        The result reports the node's answer or silence; the node's errors are not raised.
+        With `gives_up`, any rejection ends the intent: an empty transfer takes its account nonce. The result reports
+        the node's answer or silence; the node's errors are not raised.
         """
         with self.ledger.database.reading() as tx:
             row, history = read_intent(tx, intent)
         last = history[-1]
         newest = delivered = self._send(history)
+        if last.is_empty and delivered.status is DeliveryStatus.ACCEPTED:
+            delivered = self._ended(row)
         # If the account cannot pay the newest attempt, an earlier one may still be in the pool, or be accepted again.
-        while delivered.status is DeliveryStatus.REJECTED and len(history) > 1:
+        while delivered.rejection is not None and len(history) > 1:
             history = history[:-1]
             delivered = self._send(history)
         # The stored bytes were sent without checking the current fees.
         with contextlib.suppress(ChainError):
-            if self._is_cheap(row, last, newest) and self.replace(intent, last.ordinal):
+            is_ended = self._record_rejection(row, last, delivered, gives_up=gives_up)
+            if is_ended or (self._is_cheap(row, last, newest) and self.replace(intent, last.ordinal)):
                 with self.ledger.database.reading() as tx:
-                    return self._send(read_intent(tx, intent)[1])
+                    row, history = read_intent(tx, intent)
+                newest = self._send(history)
+                return self._ended(row) if history[-1].is_empty else newest
         return delivered
+
+    @staticmethod
+    def _ended(row: TransactionRecord) -> DeliveryResult:
+        """Return the rejection that ended an intent. The node has the empty transfer in its place."""
+        return DeliveryResult(DeliveryStatus.REJECTED, row.rejection or "")
+
+    def _record_rejection(
+        self, row: TransactionRecord, last: AttemptRecord, delivered: DeliveryResult, *, gives_up: bool
+    ) -> bool:
+        """Record since when the node rejects an intent, or that it accepts it.
+
+        Return True if an empty transfer is now its newest attempt, because the node will not accept any other.
+        """
+        if delivered.rejection is None:
+            if row.rejected_since is not None and delivered.status is DeliveryStatus.ACCEPTED:
+                with self.ledger.database.transaction(durable=False) as tx:
+                    record_rejection(tx, row.id, None, None)
+            return False
+        head = building_head(self.node)
+        since = head.number if row.rejected_since is None else row.rejected_since
+        if row.rejected_since is None or row.rejection != delivered.message:
+            with self.ledger.database.transaction(durable=False) as tx:
+                record_rejection(tx, row.id, delivered.message, since)
+        is_unknown = delivered.rejection is Rejection.UNKNOWN and head.number >= since + _UNKNOWN_REJECTION_BLOCKS
+        is_over = gives_up or is_unknown or delivered.rejection is Rejection.PERMANENT
+        if not is_over or last.is_empty or row.sender != self.account.address:
+            return False
+        # The node has no attempt in its pool, so nothing is outbid.
+        fees = quote(self.node, head)
+        return fees.fee <= self.fees.max_fee and self._end(row.id, last.ordinal, fees, head.number)
+
+    def _end(self, intent: int, last: int, fees: FeeQuote, block: int) -> bool:
+        """Store an empty transfer as the further attempt of an intent. Return False if it has another one already."""
+        with self.ledger.database.transaction() as tx:
+            if newest_ordinal(tx, intent) != last:
+                return False
+            row, _ = read_intent(tx, intent)
+            self.intents.attempt(tx, row, last + 1, fees, block, is_empty=True)
+            self.ledger.passed(CrashPoint.EMPTY_TRANSFER_DECIDED)
+        self.ledger.passed(CrashPoint.EMPTY_TRANSFER_STORED)
+        return True
 
     def _is_cheap(self, row: TransactionRecord, last: AttemptRecord, newest: DeliveryResult) -> bool:
         """Return True if the newest bytes need higher fees: they waited too long, or were rejected below current fees.
@@ -190,7 +268,7 @@ class TransactionSender:
             raised = FeeQuote(history[-1].fee, history[-1].priority_fee).raised(fee_quote)
             if raised.fee > self.fees.max_fee:
                 return False
-            self.intents.attempt(tx, row, ordinal + 1, raised, head.number)
+            self.intents.attempt(tx, row, ordinal + 1, raised, head.number, is_empty=history[-1].is_empty)
             self.ledger.passed(CrashPoint.REPLACEMENT_DECIDED)
         self.ledger.passed(CrashPoint.REPLACEMENT_STORED)
         return True
@@ -200,11 +278,17 @@ class TransactionSender:
         with self.ledger.database.reading() as tx:
             row, history = read_intent(tx, intent)
         hashes = [attempt.hash for attempt in reversed(history)]
+        empty = {attempt.hash for attempt in history if attempt.is_empty}
         for _ in range(_RECEIPT_ATTEMPTS):
             landed = self._landed(hashes)
             if landed is None:
                 return self._missing(row, hashes)
             step = block_finality(self.node, self.policy, landed.block_number, landed.block_hash)
+            if step is not None and landed.transaction_hash in empty:
+                is_final = step is Finality.FINAL
+                return TransactionOutcome(
+                    intent, step=TxStatus.FAILED if is_final else TxStatus.UNKNOWN, reason="rejected_by_node"
+                )
             if step is not None:
                 return TransactionOutcome(intent, landed, step)
         raise ChainReorganized("the chain changed during every search for the transaction")
@@ -218,7 +302,9 @@ class TransactionSender:
         if final is None or self.node.transaction_count(row.sender, final.number) <= row.account_nonce:
             return TransactionOutcome(row.id)
         # The account nonce is used for good. Check the receipts again: an attempt may have been included in between.
-        return TransactionOutcome(row.id, step=TxStatus.UNKNOWN if self._landed(hashes) else TxStatus.FAILED)
+        if self._landed(hashes):
+            return TransactionOutcome(row.id)
+        return TransactionOutcome(row.id, step=TxStatus.FAILED, reason="account_nonce_used")
 
     def _landed(self, hashes: list[str]) -> ChainReceipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
@@ -258,7 +344,11 @@ def _delivery_result(error: ChainError | None, attempts: int) -> DeliveryResult:
         case NonceTooLow() | NoResponse() | Incomplete():
             return DeliveryResult(DeliveryStatus.UNKNOWN, str(error))
         case RejectedByNode():
-            return DeliveryResult(DeliveryStatus.REJECTED, str(error))
+            return DeliveryResult(
+                DeliveryStatus.REJECTED,
+                str(error)[:_MAX_REJECTION],
+                rejection=_DURATIONS.get(type(error), Rejection.UNKNOWN),
+            )
         case _:
             raise error
 

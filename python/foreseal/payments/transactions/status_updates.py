@@ -85,6 +85,8 @@ def record_outcome(
         if row.step in EFFECTED:
             row = ledger.move(tx, model, row, Trigger.REOPEN)
         if step in (Finality.FINAL, TxStatus.FAILED):
+            if outcome.reason:
+                details["reason"] = outcome.reason
             ledger.move(tx, model, row, Trigger.FAIL, **details)
     if step in (Finality.FINAL, TxStatus.FAILED):
         close_intent(tx, outcome.intent, TxResult.INCLUDED if step is Finality.FINAL else TxResult.REPLACED)

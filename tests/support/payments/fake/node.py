@@ -23,6 +23,8 @@ class Disturbed(ABC):
     def __init__(self) -> None:
         self.poor: set[str] = set()
         """Accounts that cannot pay gas."""
+        self.oversized: set[int] = set()
+        """Account nonces of which transactions with call data are rejected for good."""
         self.losses: list[tuple[str, bool]] = []
         """Methods whose next response is lost, and True if the call is executed before."""
         self.doubled = False
@@ -44,8 +46,12 @@ class Disturbed(ABC):
                 raise ConnectionLost(f"{method} was not sent")
         if method == "eth_getLogs":
             self._measure(params[0])
-        if method == "eth_sendRawTransaction" and decoded(bytes.fromhex(params[0][2:])).sender in self.poor:
-            raise RpcError(-32000, "insufficient funds for gas * price + value")
+        if method == "eth_sendRawTransaction":
+            transaction = decoded(bytes.fromhex(params[0][2:]))
+            if transaction.sender in self.poor:
+                raise RpcError(-32000, "insufficient funds for gas * price + value")
+            if transaction.data and transaction.nonce in self.oversized:
+                raise RpcError(-32000, "oversized data: transaction size 131501, limit 131072")
         answer = self.answer(method, *params)
         if loss is not None:
             raise ConnectionLost(f"the answer to {method} was lost")

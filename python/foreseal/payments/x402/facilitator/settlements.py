@@ -103,6 +103,7 @@ class Settlements:
             select(AttemptRecord.hash)
             .join(TransactionRecord)
             .where(TransactionRecord.purpose == Purpose.SETTLE, TransactionRecord.subject == key.name)
+            .where(AttemptRecord.is_empty.is_(False))
             .order_by(TransactionRecord.round.desc(), AttemptRecord.ordinal.desc())
             .limit(1)
         )
