@@ -1,4 +1,4 @@
-//! Results of many bytes. Over HTTP, the native transport sends them without copying them, and the ASGI transport copies
+//! Results of many bytes. Over HTTP, the native transport sends them without copying them, the ASGI transport copies
 //! them in slices. Other protocols and batches copy them whole.
 
 use std::os::raw::c_int;

@@ -116,7 +116,7 @@ class TransactionIntents:
             call = TransactionCall(intent.target, intent.data, intent.gas, quote, nonce, block)
         ((raw, hash),) = self._sign_all(nonce, [call])
         row = _attempt(intent.id, ordinal, raw, hash, quote, block)
-        insert_all(tx, AttemptRecord, [row | {AttemptRecord.is_empty: is_empty}])
+        insert_all(tx, AttemptRecord, [{**row, AttemptRecord.is_empty: is_empty}])
 
     def signed(self, nonce: int, target: str, data: bytes, gas: int, quote: FeeQuote) -> bytes:
         """Sign an EIP-1559 transaction that transfers no ether. Return its bytes."""
