@@ -19,6 +19,7 @@ EXTRAS = {
     "foreseal.testing": "testing",
     "foreseal.payments": "payments",
     "foreseal.payments.x402": "x402",
+    "foreseal.cli.pay_account": "payments",
     "foreseal.cli.pay_check": "payments",
     "foreseal.cli.pay_db": "payments",
     "foreseal.cli.pay_demo": "payments",
