@@ -82,8 +82,9 @@ def main() -> int:
     """Measure, print and save; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benches.opcodes", description=__doc__)
     parser.add_argument("--rows", metavar="NAMES", help="names of rows or opcodes, separated by commas; default: all")
-    rounds = "measurements of each side, whose median counts; one for a row far beyond both targets"
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=rounds)
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="measurements of a row, whose median counts; one if it is clear"
+    )
     parser.add_argument("--gas", type=int, default=GAS, help="gas of one run")
     parser.add_argument("--no-geth", action="store_true", help="measure only the node")
     parser.add_argument(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from foreseal.cli.output import print_table
-from foreseal.cli.pay_check import opening, read_configuration
+from foreseal.cli.pay_check import opening, read_configuration, require_chain
 from foreseal.cli.pay_db import existing_database
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, ChainNode, RpcNode
@@ -64,13 +64,10 @@ def _signers(configuration: Configuration) -> dict[str, TransactionSigner]:
 def _senders(
     configuration: Configuration, signers: dict[str, TransactionSigner], database: Database, node: ChainNode
 ) -> dict[str, TransactionSender]:
-    chain_id, policy = configuration.node.chain_id, configuration.policy
-    found = node.chain_id()
-    if found != chain_id:
-        raise click.ClickException(f"the node has chain id {found}, but node.chain_id is {chain_id}")
+    require_chain(configuration, node)
     ledger = Ledger(database, lambda: int(time.time()))
     return {
-        address: TransactionSender(ledger, node, TransactionIntents(chain_id, signer), policy.policy(), policy.fees())
+        address: configuration.policy.sender(ledger, node, TransactionIntents(configuration.node.chain_id, signer))
         for address, signer in signers.items()
     }
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.cli.exit_codes import USAGE_ERROR
 from foreseal.payments.api.webhook_signature import decode_secrets
+from foreseal.payments.chain import ChainError, ChainNode
 from foreseal.payments.configuration import (
     Configuration,
     ConfigurationError,
@@ -52,6 +53,17 @@ def opening(config: Path) -> Iterator[None]:
     except SQLAlchemyError as error:
         # The message of the error may contain the URL, and with it a password.
         raise click.ClickException(f"{config}: cannot open the database: {type(error).__name__}") from None
+
+
+def require_chain(configuration: Configuration, node: ChainNode) -> None:
+    """Raise ClickException if the node of a configuration does not respond, or has another chain."""
+    url, chain_id = configuration.node.url, configuration.node.chain_id
+    try:
+        found = node.chain_id()
+    except ChainError as error:
+        raise click.ClickException(f"{url}: {error}") from None
+    if found != chain_id:
+        raise click.ClickException(f"{url}: the node has chain id {found}, but node.chain_id is {chain_id}")
 
 
 def check(file: Path) -> None:

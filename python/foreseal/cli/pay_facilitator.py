@@ -4,18 +4,17 @@ import os
 import time
 from pathlib import Path
 
-import click
 from eth_account.signers.local import LocalAccount
 
-from foreseal.cli.pay_check import opening, read_configuration
+from foreseal.cli.pay_check import opening, read_configuration, require_chain
 from foreseal.cli.pay_db import UPGRADE_EVENTS
 from foreseal.cli.pay_serve import serve_application
 from foreseal.client import Client
-from foreseal.payments.chain import ChainError, CircuitBreaker, GuardedClient, RpcNode
+from foreseal.payments.chain import CircuitBreaker, GuardedClient, RpcNode
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.periodic_thread import PeriodicThread
-from foreseal.payments.transactions import LocalSigner, TransactionIntents, TransactionSender
+from foreseal.payments.transactions import LocalSigner, TransactionIntents
 from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
 from foreseal.payments.x402.facilitator.health import FacilitatorHealth
@@ -47,21 +46,11 @@ def facilitate(config: Path, *, upgrade: bool) -> None:
 
 def _made(configuration: Configuration, database: Database, node: RpcNode, account: LocalAccount) -> Facilitator:
     """Return the facilitator. Raise ClickException if the node does not respond or has another chain."""
+    require_chain(configuration, node)
     section = configuration.need(configuration.facilitator, "facilitator")
-    chain_id = configuration.node.chain_id
-    try:
-        found = node.chain_id()
-    except ChainError as error:
-        raise click.ClickException(f"{configuration.node.url}: {error}") from None
-    if found != chain_id:
-        raise click.ClickException(
-            f"{configuration.node.url}: the node has chain id {found}, but node.chain_id is {chain_id}"
-        )
-    policy = configuration.policy
     ledger = Ledger(database, lambda: int(time.time()))
-    sender = TransactionSender(
-        ledger, node, TransactionIntents(chain_id, LocalSigner(account)), policy.policy(), policy.fees()
-    )
+    intents = TransactionIntents(configuration.node.chain_id, LocalSigner(account))
+    sender = configuration.policy.sender(ledger, node, intents)
     patience = Waiter(seconds=section.wait_seconds)
     bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees))
     return Facilitator(Settlements(ledger, sender, patience), bounds)

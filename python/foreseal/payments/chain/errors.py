@@ -49,11 +49,11 @@ class Underpriced(RejectedByNode):
 
 
 class InvalidTransaction(RejectedByNode):
-    """The rules exclude the transaction by its size, gas, type or chain id. The same bytes never pass."""
+    """The rules exclude the transaction by its size, gas or type. The same bytes never pass."""
 
 
 class TemporaryRejection(RejectedByNode):
-    """The account lacks ether, the fee is too low, or the node has no room. The same bytes may pass later."""
+    """Lack of ether, a fee too low, a node without room, or a wrong node. The same bytes may pass later."""
 
 
 class Reverted(ChainError):

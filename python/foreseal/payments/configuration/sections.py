@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from foreseal.client import Options
-from foreseal.payments.chain import BreakerSettings, ConfirmationPolicy, ConfirmationTier
+from foreseal.payments.chain import BreakerSettings, ChainNode, ConfirmationPolicy, ConfirmationTier
 from foreseal.payments.configuration.checkout_section import PublicUrl
 from foreseal.payments.configuration.keys import (
     Addresses,
@@ -27,13 +27,15 @@ from foreseal.payments.configuration.keys import (
 )
 from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.configuration.webhook_targets import ANY_NETWORK, AddressPolicy, TargetForbidden, check_url
-from foreseal.payments.ledger import Finality
+from foreseal.payments.ledger import Finality, Ledger
 from foreseal.payments.transactions import (
     GWEI,
     FeeSettings,
     HttpSigner,
     LocalSigner,
     SignerConnection,
+    TransactionIntents,
+    TransactionSender,
     TransactionSigner,
 )
 from foreseal.payments.typed_data import Domain
@@ -328,6 +330,10 @@ class PolicySection(Section):
     def fees(self) -> FeeSettings:
         """Return the fee limits of transactions."""
         return FeeSettings(max_fee=self.max_gwei * GWEI, patience_blocks=self.patience_blocks)
+
+    def sender(self, ledger: Ledger, node: ChainNode, intents: TransactionIntents) -> TransactionSender:
+        """Return the sender of an account's transactions with this policy."""
+        return TransactionSender(ledger, node, intents, self.policy(), self.fees())
 
 
 class WebhookSection(Section):

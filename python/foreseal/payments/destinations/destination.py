@@ -63,7 +63,7 @@ class Destination:
             configured.batch_capture,
         )
         intents = TransactionIntents(context.chain_id, signer)
-        sender = TransactionSender(context.ledger, context.node, intents, policy.policy(), policy.fees())
+        sender = policy.sender(context.ledger, context.node, intents)
         watch = WatcherSettings(
             context.chain_id,
             token.address,

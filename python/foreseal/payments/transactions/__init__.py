@@ -2,10 +2,8 @@
 
 from foreseal.payments.transactions.advance import advance_rows
 from foreseal.payments.transactions.call_estimates import (
-    MAX_TRANSACTION_BYTES,
     MAX_TRANSACTION_GAS,
     CallEstimates,
-    check_size,
     fits_transaction,
 )
 from foreseal.payments.transactions.errors import (
@@ -35,7 +33,6 @@ from foreseal.payments.transactions.open_transactions import OpenTransaction, op
 from foreseal.payments.transactions.sender import (
     DeliveryResult,
     DeliveryStatus,
-    Rejection,
     TransactionOutcome,
     TransactionSender,
     block_finality,
@@ -52,7 +49,6 @@ from foreseal.payments.transactions.status_updates import record_deliveries, rec
 
 __all__ = [
     "GWEI",
-    "MAX_TRANSACTION_BYTES",
     "MAX_TRANSACTION_GAS",
     "CallEstimates",
     "DeliveryResult",
@@ -66,7 +62,6 @@ __all__ = [
     "NewIntent",
     "OpenTransaction",
     "RawTransaction",
-    "Rejection",
     "SendingError",
     "SignerConnection",
     "SignerUnavailable",
@@ -83,7 +78,6 @@ __all__ = [
     "advance_rows",
     "block_finality",
     "building_head",
-    "check_size",
     "classify_finality",
     "close_included",
     "close_intent",

@@ -7,8 +7,8 @@ from foreseal.payments.transactions.intents import TransactionCall
 
 MAX_TRANSACTION_GAS = 16_777_216
 """Maximum gas limit of a transaction (EIP-7825). Blocks of other rules have room for more, but no payment needs it."""
-MAX_TRANSACTION_BYTES = 131_072
-"""Maximum size of an encoded transaction that geth, reth and Foreseal accept from clients."""
+# Maximum size of an encoded transaction that geth, reth and Foreseal accept from clients.
+_MAX_TRANSACTION_BYTES = 131_072
 # Encoded fields of a transaction other than its data, and what a batch of one adds to the call of an order.
 _ENVELOPE_BYTES = 1_024
 
@@ -52,7 +52,7 @@ class CallEstimates:
         node's errors.
         """
         self.require_chain()
-        check_size(data)
+        _check_size(data)
         head, priority_fee = self.head(), self._priority_fee.result()
         quote = FeeQuote(2 * head.base_fee + priority_fee, priority_fee)
         if quote.fee > self._fees.max_fee:
@@ -68,14 +68,14 @@ class CallEstimates:
         return min(estimate * self._fees.gas_percent // 100, most)
 
 
-def check_size(data: bytes) -> None:
+def _check_size(data: bytes) -> None:
     """Raise `TransactionTooLarge` if nodes reject a transaction with this call data because of its size."""
     if not fits_transaction(data):
         size = len(data) + _ENVELOPE_BYTES
-        message = f"the transaction needs up to {size} bytes; nodes accept at most {MAX_TRANSACTION_BYTES}"
+        message = f"the transaction needs up to {size} bytes; nodes accept at most {_MAX_TRANSACTION_BYTES}"
         raise TransactionTooLarge(message)
 
 
 def fits_transaction(data: bytes) -> bool:
     """Return True if nodes accept a transaction with this call data by its size."""
-    return len(data) + _ENVELOPE_BYTES <= MAX_TRANSACTION_BYTES
+    return len(data) + _ENVELOPE_BYTES <= _MAX_TRANSACTION_BYTES

@@ -30,7 +30,7 @@ class GasTooHigh(SendingError):
 
 
 class TransactionTooLarge(SendingError):
-    """The encoded transaction exceeds `MAX_TRANSACTION_BYTES`."""
+    """The encoded transaction is larger than nodes accept."""
 
 
 class WrongChain(SendingError):

@@ -20,8 +20,8 @@ from foreseal.payments.transactions.errors import TransactionStillOpen, WrongAcc
 from foreseal.payments.transactions.fees import FeeQuote
 from foreseal.payments.transactions.signer import RawTransaction, TransactionSigner, UnsignedTransaction
 
-EMPTY_TRANSFER_GAS = 21_000
-"""Gas of a transfer of 0 wei to the account itself, which only takes an account nonce."""
+# Gas of a transfer of 0 wei.
+_EMPTY_TRANSFER_GAS = 21_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +110,17 @@ class TransactionIntents:
         if intent.sender != self.account.address:
             raise WrongAccount(f"transaction {intent.id} is of {intent.sender}, the key of {self.account.address}")
         nonce = intent.account_nonce
-        if is_empty:
-            call = TransactionCall(self.account.address, b"", EMPTY_TRANSFER_GAS, quote, nonce, block)
-        else:
-            call = TransactionCall(intent.target, intent.data, intent.gas, quote, nonce, block)
-        ((raw, hash),) = self._sign_all(nonce, [call])
+        call = TransactionCall(intent.target, intent.data, intent.gas, quote, nonce, block)
+        ((raw, hash),) = self._sign_all(nonce, [self._empty_transfer(nonce, quote) if is_empty else call])
         row = _attempt(intent.id, ordinal, raw, hash, quote, block)
         insert_all(tx, AttemptRecord, [{**row, AttemptRecord.is_empty: is_empty}])
 
-    def signed(self, nonce: int, target: str, data: bytes, gas: int, quote: FeeQuote) -> bytes:
-        """Sign an EIP-1559 transaction that transfers no ether. Return its bytes."""
-        return self._sign_all(nonce, [TransactionCall(target, data, gas, quote, nonce, 0)])[0][0]
+    def sign_empty_transfer(self, nonce: int, quote: FeeQuote) -> bytes:
+        """Sign a transfer of 0 wei to the account itself, which only takes an account nonce. Return its bytes."""
+        return self._sign_all(nonce, [self._empty_transfer(nonce, quote)])[0].raw
+
+    def _empty_transfer(self, nonce: int, quote: FeeQuote) -> TransactionCall:
+        return TransactionCall(self.account.address, b"", _EMPTY_TRANSFER_GAS, quote, nonce, 0)
 
     def _sign_all(self, first: int, calls: Sequence[TransactionCall]) -> list[RawTransaction]:
         """Sign calls with consecutive account nonces. Raises `SignerUnavailable`."""

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 from foreseal.payments.chain import ChainNode, RejectedByNode
 from foreseal.payments.ledger.models import TransactionRecord
 from foreseal.payments.transactions.fees import FeeQuote
-from foreseal.payments.transactions.intents import EMPTY_TRANSFER_GAS, TransactionIntents
+from foreseal.payments.transactions.intents import TransactionIntents
 
 
 def is_nonce_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> bool:
@@ -27,6 +27,6 @@ def is_nonce_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> boo
 
 def fill_gap(node: ChainNode, intents: TransactionIntents, nonce: int, fees: FeeQuote) -> None:
     """Use up an account nonce. A rejection means that another transaction has it. Raises the node's errors."""
-    raw = intents.signed(nonce, intents.account.address, b"", EMPTY_TRANSFER_GAS, fees)
+    raw = intents.sign_empty_transfer(nonce, fees)
     with contextlib.suppress(RejectedByNode):
         node.send(raw)

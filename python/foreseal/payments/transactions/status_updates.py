@@ -18,8 +18,6 @@ S = TypeVar("S", bound=StatefulRecord)
 FindEffect = Callable[[S, ChainReceipt], dict[str, Any] | None]
 """Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""
 
-# Characters of a stored rejection.
-_MAX_ERROR = 500
 _TRIGGERS = {DeliveryStatus.ACCEPTED: Trigger.ACCEPTED, DeliveryStatus.UNKNOWN: Trigger.LOST}
 
 
@@ -55,7 +53,7 @@ def _store_errors(tx: Connection, orders: Sequence[OrderRecord], delivered: Mapp
     changes: list[tuple[ColumnValues, ColumnValues]] = []
     for order in orders:
         result = delivered[order.id]
-        error = result.message[:_MAX_ERROR] if result.status is DeliveryStatus.REJECTED else order.last_error
+        error = result.message if result.status is DeliveryStatus.REJECTED else order.last_error
         if result.status is DeliveryStatus.ACCEPTED:
             error = None
         if error != order.last_error:
