@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from foreseal.cli.output import print_table
+from foreseal.cli.output import print_table, printable
 from foreseal.cli.pay_check import opening, read_configuration, require_chain
 from foreseal.cli.pay_db import existing_database
 from foreseal.client import Client
@@ -34,9 +34,9 @@ def show_accounts(config: Path, free: int | None, account: str | None) -> None:
     configuration = read_configuration(config)
     with opening(config):
         signers = _signers(configuration)
+        if account is not None and account not in signers:
+            raise click.UsageError(f"--account: {account} is not one of the accounts of {config}: {', '.join(signers)}")
         database = Database(existing_database(config))
-    if account is not None and account not in signers:
-        raise click.UsageError(f"--account: {account} is not one of the accounts of {config}: {', '.join(signers)}")
     node = configuration.node
     try:
         with Client(node.url, node.options()) as client:
@@ -85,10 +85,11 @@ def _free(senders: dict[str, TransactionSender], account: str | None, nonce: int
     except SendingError as error:
         raise click.ClickException(str(error)) from None
     if delivered.status is not DeliveryStatus.REJECTED:
-        message = delivered.message or "the node accepts it"
+        message = printable(delivered.message) or "the node accepts it"
         raise click.ClickException(f"--free: the transaction with account nonce {nonce} is not rejected: {message}")
     if not any(each.is_empty for each in _open(sender) if each.account_nonce == nonce):
-        raise click.ClickException(f"--free: the node did not answer all requests; try again: {delivered.message}")
+        message = printable(delivered.message)
+        raise click.ClickException(f"--free: the node did not answer all requests; try again: {message}")
     click.echo(f"foreseal: an empty transfer takes account nonce {nonce}", err=True)
 
 
@@ -117,12 +118,13 @@ def _print(sender: TransactionSender) -> None:
 
 def _state(found: OpenTransaction, included: int, pending: int) -> str:
     """Return why a transaction waits."""
+    rejection = printable(found.rejection or "")
     if found.account_nonce < included:
         return "included, not final"
     if found.account_nonce < pending:
         return "in the pending block"
     if found.is_empty:
-        return f"an empty transfer takes its place: {found.rejection}"
+        return f"an empty transfer takes its place: {rejection}"
     if found.rejection is not None:
-        return f"rejected since block {found.rejected_since}: {found.rejection}"
+        return f"rejected since block {found.rejected_since}: {rejection}"
     return "next" if found.account_nonce == pending else f"waits for account nonce {pending}"
