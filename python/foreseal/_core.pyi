@@ -74,6 +74,7 @@ __all__ = [
     "run_restore",
     "sign_digests",
     "sign_transactions",
+    "split_feed_page",
     "start_stop_watchdog",
     "statetest",
     "step_signer",
@@ -156,6 +157,7 @@ class ParsedBody:
     def error(self) -> RpcError | None: ...
 
 def parse_body(body: _Bytes, *, values: int, depth: int, batch: int) -> ParsedBody: ...
+def split_feed_page(page: _Bytes) -> tuple[list[str], str, bool]: ...
 
 @final
 class Entrance:

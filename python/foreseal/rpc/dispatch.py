@@ -103,7 +103,8 @@ class Dispatcher:
         """Return the session of a new connection of the caller with this rate limiter."""
 
         def call(method: str, params: bytes) -> CallOutcome | asyncio.Future[CallOutcome]:
-            return _charged(method, limiter) or self.router.run(self._core, method, params, None, limiter)
+            # A page of a catch-up costs one token; its bytes are charged as processor time.
+            return _charged("", limiter) or self.router.run(self._core, method, params, None, limiter)
 
         return ConnectionSession(self.router.completions.hub, call, link, self._limits, limiter)
 

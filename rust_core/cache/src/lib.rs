@@ -15,8 +15,11 @@ use counters::Counters;
 /// Size of the bookkeeping of an entry, in bytes.
 const ENTRY_OVERHEAD: u64 = 32;
 
+/// Fraction of the capacity for values that were read again. A larger value is not stored: see [`Cache::largest`].
+const HOT_SHARE: f64 = 0.97;
+
 /// Values by key, bounded by the sum of their sizes in bytes. Values that are read again stay longest. A value
-/// larger than the capacity is not stored; a capacity of 0 disables the cache.
+/// above [`Self::largest`] is not stored; a capacity of 0 disables the cache.
 pub struct Cache<K, V> {
     name: &'static str,
     capacity: u64,
@@ -69,6 +72,7 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
             let options = OptionsBuilder::new()
                 .shards(1)
                 .weight_capacity(capacity)
+                .hot_allocation(HOT_SHARE)
                 .estimated_items_capacity(entries)
                 .build()
                 .expect("both capacities are set");
@@ -100,6 +104,11 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
 
     /// Size of an entry whose key and value own nothing outside themselves, in bytes.
     pub const INLINE_SIZE: u64 = size_of::<(K, (V, u64))>() as u64 + ENTRY_OVERHEAD;
+
+    /// Returns the largest `heap_size` of a value that is stored.
+    pub fn largest(&self) -> u64 {
+        (self.capacity - self.capacity / 16).saturating_sub(Self::INLINE_SIZE)
+    }
 
     /// Returns the maximum total size of the entries in bytes.
     pub fn capacity(&self) -> u64 {
@@ -142,6 +151,17 @@ mod tests {
         cache.insert(200, 2000, capacity);
         assert_eq!(cache.get(&200), None, "it is too large");
         assert!((0..100).any(|key| cache.get(&key).is_some()), "and the others stay");
+    }
+
+    #[test]
+    fn the_largest_value_is_stored() {
+        for capacity in [2 * ENTRY, 1 << 10, 1 << 20, 24 << 20] {
+            let cache = Cache::new("test", capacity, ENTRY);
+            for key in 0..3_u64 {
+                cache.insert(key, key, cache.largest());
+                assert_eq!(cache.get(&key), Some(key), "{capacity}");
+            }
+        }
     }
 
     #[test]

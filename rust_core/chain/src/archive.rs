@@ -51,6 +51,10 @@ impl Archive {
         &*self.history
     }
 
+    pub fn shared_history(&self) -> &Arc<dyn History> {
+        &self.history
+    }
+
     pub fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
         match self.caches.blocks.get(&number) {
             Some(block) => Ok(Some(HeaderAndState::from_block(block))),

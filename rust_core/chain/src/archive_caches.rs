@@ -58,15 +58,12 @@ impl ArchiveCaches {
     }
 
     pub fn insert_block(&self, number: u64, block: &Arc<ExecutedBlock>) {
-        // The size is capped, so that even the largest block is cached and repeated reads decode it once.
-        let max_size = self.blocks.capacity().saturating_sub(Cache::<u64, Arc<ExecutedBlock>>::INLINE_SIZE);
-        let size = (block.memory_size as u64).min(max_size);
-        self.blocks.insert(number, block.clone(), size);
+        self.blocks.insert(number, block.clone(), block.memory_size as u64);
     }
 
     pub fn insert_state(&self, step: &Step, state: &State) {
-        let max_size = self.states.capacity().saturating_sub(Cache::<B256, State>::INLINE_SIZE);
-        let size = (STATE_SIZE + TRANSACTION_NODES_SIZE * step.transactions as u64).min(max_size);
-        self.states.insert(step.hash, state.clone(), size);
+        // The estimate is an upper bound: a large step is cached too, so that its block is executed once.
+        let size = STATE_SIZE + TRANSACTION_NODES_SIZE * step.transactions as u64;
+        self.states.insert(step.hash, state.clone(), size.min(self.states.largest()));
     }
 }

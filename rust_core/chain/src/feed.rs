@@ -15,9 +15,11 @@ mod block_at_step;
 mod changes;
 mod queue;
 mod step_cursor;
+mod step_logs;
 
 pub(crate) use block_at_step::Steps;
 pub use block_at_step::{BlockAtStep, Change};
 pub use changes::{FeedError, FeedPosition, changes, changes_and_seals, cursor_gone, step_at};
 pub use queue::{Entry, EventKind, Feed};
 pub use step_cursor::StepCursor;
+pub use step_logs::{StepLogs, step_with_logs};

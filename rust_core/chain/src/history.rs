@@ -5,14 +5,15 @@ use std::{fmt::Debug, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::{StateError, StateStore};
-use foreseal_store::{StoredLogRange, VisitLog};
+use foreseal_store::{BlockWithoutLogs, StoredLogRange, VisitLog};
+use imbl::Vector;
 
-use crate::{BlockCounts, ExecutedBlock, HeaderAndState, Position};
+use crate::{BlockCounts, ExecutedBlock, HeaderAndState, Position, Step};
 
 /// Sealed blocks that can be read again, from one generation of the chain. An unwind starts a new generation.
 ///
 /// Once an unwind has replaced that generation, every read returns [`StateError::ViewGone`], for good.
-/// Results equal those from memory, except for [`Step::state`](crate::Step::state), which a history omits.
+/// Results equal those from memory, except for [`Step::state`], which a history omits.
 pub trait History: Debug + Send + Sync {
     /// Returns the number of the newest block that is stored durably. Blocks up to it may leave memory.
     fn confirmed(&self) -> Option<u64>;
@@ -20,6 +21,10 @@ pub trait History: Debug + Send + Sync {
     fn states(&self) -> Option<Arc<dyn StateStore>>;
     /// Returns the sealed block with this number.
     fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError>;
+    /// Returns the sealed block with this number, without its logs.
+    fn block_without_logs(&self, number: u64) -> Result<Option<BlockWithoutLogs>, StateError>;
+    /// Returns the table of steps of the sealed block with this number; empty for genesis and imported blocks.
+    fn steps(&self, number: u64) -> Result<Option<Vector<Arc<Step>>>, StateError>;
     /// Returns header and state of the sealed block with this number.
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError>;
     /// Returns the counts of the sealed block with this number, at the cost of a lookup.

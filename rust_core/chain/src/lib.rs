@@ -35,8 +35,8 @@ pub use chain_file::{BlockReader, Progress, Report, Summary, count_blocks};
 pub use clock::{Clock, ClockReading, FastClock, SteppedClock, SystemClock};
 pub use executed_block::{ExecutedBlock, Step, Written};
 pub use feed::{
-    BlockAtStep, Change, Entry, EventKind, Feed, FeedError, FeedPosition, StepCursor, changes,
-    changes_and_seals, cursor_gone, step_at,
+    BlockAtStep, Change, Entry, EventKind, Feed, FeedError, FeedPosition, StepCursor, StepLogs, changes,
+    changes_and_seals, cursor_gone, step_at, step_with_logs,
 };
 pub use finality::{Finality, FinalityDepth};
 pub use genesis_block::GenesisBlock;

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 use imbl::Vector;
 
-use crate::{BlockCounts, ExecutedBlock, HeaderAndState, archive::Archive};
+use crate::{BlockCounts, ExecutedBlock, HeaderAndState, History, archive::Archive};
 
 /// Window of sealed blocks that stay in memory although the history holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,13 +168,26 @@ impl SealedBlocks {
         }
     }
 
-    /// Returns the block with its table of steps, read from the history if memory has dropped the table.
+    /// Returns the history if the block is neither in memory nor cached.
+    pub fn history_of(&self, number: u64) -> Option<&Arc<dyn History>> {
+        let archive = self.older(number).filter(|archive| archive.cached_block(number).is_none())?;
+        Some(archive.shared_history())
+    }
+
+    /// Returns the block with its table of steps. Only the table is read from the history if memory has dropped it: the
+    /// logs of a block may be many.
     pub fn with_steps(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
-        let found = self.block(number)?;
-        let forgotten = found.as_ref().is_some_and(|found| found.steps.is_empty());
-        match self.archive().filter(|archive| forgotten && archive.confirmed() >= Some(number)) {
-            Some(archive) => archive.block(number),
-            None => Ok(found),
+        if let Some(archive) = self.older(number) {
+            return archive.block(number);
+        }
+        let Some(found) = self.in_memory(number) else { return Ok(None) };
+        let forgotten = found.steps.is_empty();
+        let archive = self.archive().filter(|archive| forgotten && archive.confirmed() >= Some(number));
+        match archive.map(|archive| archive.history().steps(number)).transpose()?.flatten() {
+            Some(steps) if !steps.is_empty() => {
+                Ok(Some(Arc::new(ExecutedBlock { steps, ..(**found).clone() })))
+            }
+            _ => Ok(Some(found.clone())),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{
 use alloy_primitives::B256;
 use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_state::{State, StateError, StateStore};
-use foreseal_store::{Reader, StoredLogRange, StoredStep, VisitLog};
+use foreseal_store::{BlockWithoutLogs, Reader, StoredLogRange, StoredStep, VisitLog};
 use imbl::Vector;
 
 use crate::{
@@ -64,9 +64,17 @@ impl History for StoredHistory {
         let stored = self.reader.steps(number)?.unwrap_or_default();
         let written = stored.iter().enumerate().filter_map(|(index, step)| written(index, step)).collect();
         let state = self.state(number, block.header.state_root);
-        let steps: Vector<Arc<Step>> = stored.into_iter().map(|one| Arc::new(step(one))).collect();
+        let steps = table(stored);
         let memory_size = block_size(&block) + step_size() * steps.len();
         Ok(Some(Arc::new(ExecutedBlock { block, state, steps, written, memory_size })))
+    }
+
+    fn block_without_logs(&self, number: u64) -> Result<Option<BlockWithoutLogs>, StateError> {
+        Ok(self.reader.block_without_logs(number)?)
+    }
+
+    fn steps(&self, number: u64) -> Result<Option<Vector<Arc<Step>>>, StateError> {
+        Ok(self.reader.steps(number)?.map(table))
     }
 
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
@@ -127,6 +135,10 @@ impl History for StoredHistory {
 
 fn position((number, index): (u64, u32)) -> Position {
     Position { number, index: usize::try_from(index).expect("a usize has 32 bits at least") }
+}
+
+fn table(stored: Vec<StoredStep>) -> Vector<Arc<Step>> {
+    stored.into_iter().map(|one| Arc::new(step(one))).collect()
 }
 
 fn step(stored: StoredStep) -> Step {

@@ -17,6 +17,7 @@ mod engine_api;
 mod engine_json;
 mod entrance;
 mod errors;
+mod feed_page;
 mod genesis;
 mod input;
 mod journal;
@@ -74,6 +75,8 @@ mod _core {
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
     #[pymodule_export]
     use crate::entrance::{PyAnswered, PyEntrance, PySubmitted};
+    #[pymodule_export]
+    use crate::feed_page::split_feed_page;
     #[pymodule_export]
     use crate::genesis::{genesis_hash, newest_genesis};
     #[pymodule_export]

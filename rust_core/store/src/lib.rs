@@ -34,7 +34,7 @@ pub mod values;
 mod verify;
 mod write_batch;
 
-pub use block::{BlockRecord, StoredLog, StoredStep};
+pub use block::{BlockRecord, BlockWithoutLogs, StoredLog, StoredStep};
 pub use damage::DamageReport;
 pub use error::StoreError;
 pub use log_index::{Criterion, IndexAdditions, LogIndex, LogIndexError, Matches, Next};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use alloy_primitives::{B256, Bytes};
 use foreseal_primitives::{Block, Receipt, Transaction};
 
-use crate::{BlockRecord, Progress, Store, StoreError, StoredLog, StoredStep, snapshot::Snapshot};
+use crate::{
+    BlockRecord, BlockWithoutLogs, Progress, Store, StoreError, StoredLog, StoredStep, snapshot::Snapshot,
+};
 
 /// Read access to the store until a block is unwound; from then on
 /// every read returns [`StoreError::ViewGone`].
@@ -81,6 +83,11 @@ impl Reader {
     /// Returns a whole block, as it was written.
     pub fn block(&self, number: u64) -> Result<Option<Block>, StoreError> {
         self.get(|snapshot| snapshot.block(number))
+    }
+
+    /// Returns a block without its logs.
+    pub fn block_without_logs(&self, number: u64) -> Result<Option<BlockWithoutLogs>, StoreError> {
+        self.get(|snapshot| snapshot.block_without_logs(number))
     }
 
     /// Returns the number of the block with this hash.

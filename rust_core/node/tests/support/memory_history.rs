@@ -13,7 +13,8 @@ use alloy_primitives::{B256, Log};
 use foreseal_chain::{BlockCounts, ExecutedBlock, HeaderAndState, History, Position, Step, matching_logs};
 use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
 use foreseal_state::{StateError, StateStore};
-use foreseal_store::StoredLogRange;
+use foreseal_store::{BlockWithoutLogs, StoredLogRange};
+use imbl::Vector;
 use parking_lot::RwLock;
 
 #[derive(Debug, Default)]
@@ -58,6 +59,23 @@ impl History for MemoryHistory {
 
     fn block(&self, number: u64) -> Result<Option<Arc<ExecutedBlock>>, StateError> {
         self.read(|blocks| blocks.get(&number).cloned())
+    }
+
+    fn block_without_logs(&self, number: u64) -> Result<Option<BlockWithoutLogs>, StateError> {
+        self.read(|blocks| {
+            let mut block = blocks.get(&number)?.block.clone();
+            let first_log =
+                located(blocks).partition_point(|(at, _)| *at < LogPosition::block(number)) as u64;
+            let log_counts = block.receipts.iter().map(|receipt| receipt.logs.len() as u64).collect();
+            for receipt in &mut block.receipts {
+                Arc::make_mut(receipt).logs.clear();
+            }
+            Some(BlockWithoutLogs { block, log_counts, first_log })
+        })
+    }
+
+    fn steps(&self, number: u64) -> Result<Option<Vector<Arc<Step>>>, StateError> {
+        self.read(|blocks| blocks.get(&number).map(|found| found.steps.clone()))
     }
 
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {

@@ -1,9 +1,7 @@
 //! Receipts.
 
-use std::ops::Range;
-
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Log};
 use foreseal_evm::optimism::L1Fees;
 use foreseal_primitives::{Block, ChainSpec, DEPOSIT_RECEIPT_VERSION, FoundLog, Receipt, Transaction};
 
@@ -41,33 +39,33 @@ pub fn write_receipt(
     transaction: &Transaction,
     receipt: &Receipt,
 ) {
-    write_receipt_part(out, block, index, (transaction, receipt), 0..receipt.logs.len());
+    write_receipt_part(out, block, index, (transaction, receipt), &receipt.logs);
 }
 
-/// Writes the receipt of `transaction` with some of its logs only.
+/// Writes the receipt of `transaction` with its first logs only.
 pub fn write_receipt_part(
     out: &mut Vec<u8>,
     block: &BlockOfReceipt<'_>,
     index: u64,
     (transaction, receipt): (&Transaction, &Receipt),
-    logs: Range<usize>,
+    logs: &[Log],
 ) {
     let mut object = Object::open(out);
     write_identity(&mut object, block, index, (transaction, receipt));
     write_outcome(&mut object, block, (transaction, receipt));
-    write_logs_of_receipt(&mut object, block, index, (transaction, receipt), logs);
+    write_logs_of_receipt(&mut object, block, index, (transaction, receipt), (0, logs));
     object.close();
 }
 
-/// Writes the field of a receipt's logs with some of them only.
+/// Writes the field of a receipt's logs with some of them only, from a number on.
 pub fn write_logs_of_receipt(
     object: &mut Object<'_>,
     block: &BlockOfReceipt<'_>,
     index: u64,
     receipt: (&Transaction, &Receipt),
-    logs: Range<usize>,
+    (first, logs): (usize, &[Log]),
 ) {
-    write_logs(object, block, index, receipt, ReceiptLogs { range: logs, removed: false });
+    write_logs(object, block, index, receipt, ReceiptLogs { first, logs, removed: false });
 }
 
 /// Writes the fields that only a receipt has. `removed` marks its logs as removed with their block.
@@ -79,13 +77,15 @@ pub fn write_outcome_fields(
     removed: bool,
 ) {
     write_outcome(object, block, (transaction, receipt));
-    let logs = ReceiptLogs { range: 0..receipt.logs.len(), removed };
+    let logs = ReceiptLogs { first: 0, logs: &receipt.logs, removed };
     write_logs(object, block, index, (transaction, receipt), logs);
 }
 
 /// Logs of a receipt to write.
-struct ReceiptLogs {
-    range: Range<usize>,
+struct ReceiptLogs<'a> {
+    /// Number of the first one in the receipt.
+    first: usize,
+    logs: &'a [Log],
     /// `true` if their block is no longer on the chain.
     removed: bool,
 }
@@ -141,10 +141,10 @@ fn write_logs(
     block: &BlockOfReceipt<'_>,
     index: u64,
     (transaction, receipt): (&Transaction, &Receipt),
-    ReceiptLogs { range, removed }: ReceiptLogs,
+    ReceiptLogs { first, logs, removed }: ReceiptLogs<'_>,
 ) {
     let hash = transaction.hash();
-    let numbered = (receipt.first_log_index..).zip(&receipt.logs).take(range.end).skip(range.start);
+    let numbered = (receipt.first_log_index + first as u64..).zip(logs);
     let found = paced(numbered).map(|(log_index, log)| FoundLog {
         block_number: block.header.number,
         block_hash: *block.hash,

@@ -3,7 +3,9 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use bytes::Bytes;
-use foreseal_chain::{BlockAtStep, Change, FeedError, StepCursor, View, changes, cursor_gone, step_at};
+use foreseal_chain::{
+    BlockAtStep, Change, FeedError, StepCursor, StepLogs, View, changes, cursor_gone, step_at, step_with_logs,
+};
 use foreseal_state::StateError;
 
 use super::{FlashblockParts, PART_SIZE, PartStart};
@@ -67,7 +69,14 @@ impl PageRequest<'_> {
         let mut removal = None;
         match part {
             Some(part) if part.removed => removal = Some(part),
-            Some(part) => page.write_rest(from, &step_at(view, from)?, part)?,
+            // The first part depends on the size of the whole step.
+            Some(part) if part_start(part) == Some(PartStart::default()) => {
+                page.write_rest(from, (&step_at(view, from)?, &StepLogs::InReceipts), part)?;
+            }
+            Some(part) => {
+                let (step, logs) = step_with_logs(view, from)?;
+                page.write_rest(from, (&step, &logs), part)?;
+            }
             None => {}
         }
         if page.unfinished.is_none() && page.has_room() {
@@ -80,11 +89,10 @@ impl PageRequest<'_> {
                 };
                 let written = match removal.take() {
                     // The reader has a part of the removal of this step.
-                    Some(part) if removed => page.write_rest(from, step, part),
+                    Some(part) if removed => page.write_rest(from, (step, &StepLogs::InReceipts), part),
                     Some(_) => cursor_gone(view).map_err(FeedError::from).and_then(Err),
                     None => {
-                        page.write(step, removed, PartStart::default());
-                        Ok(())
+                        page.write(&page.parts((step, &StepLogs::InReceipts), removed), PartStart::default())
                     }
                 };
                 failed = written.err();
@@ -125,46 +133,50 @@ impl<'a> Page<'a> {
     fn write_rest(
         &mut self,
         cursor: StepCursor,
-        step: &BlockAtStep,
+        step: (&BlockAtStep, &StepLogs),
         part: CursorPart,
     ) -> Result<(), FeedError> {
-        let start = part_start(part).filter(|start| self.step_parts(step, part.removed).has(*start));
-        match start {
-            Some(start) if step_cursor(step) == cursor => self.write(step, part.removed, start),
-            _ => return Err(cursor_gone(self.view)?),
+        let parts = self.parts(step, part.removed);
+        match part_start(part).filter(|start| parts.has(*start)) {
+            Some(start) if step_cursor(step.0) == cursor => self.write(&parts, start),
+            _ => Err(cursor_gone(self.view)?),
         }
-        Ok(())
     }
 
     /// Writes the parts of a step from `start` on, as far as there is room.
-    fn write(&mut self, step: &BlockAtStep, removed: bool, start: PartStart) {
+    fn write(&mut self, parts: &FlashblockParts<'_>, start: PartStart) -> Result<(), FeedError> {
         let mut start = Some(start);
         while let Some(from) = start.filter(|_| self.has_room()) {
             if self.count > 0 {
                 self.list.push(b',');
             }
             self.count += 1;
-            start = self.write_part(step, removed, from);
+            start = self.write_part(parts, from)?;
         }
         self.unfinished = start.map(|next| Cursor {
-            step: step_cursor(step),
+            step: step_cursor(parts.step),
             part: Some(CursorPart {
                 index: next.index,
                 transaction: next.transaction as u64,
                 log: next.log as u64,
-                removed,
+                removed: parts.removed,
             }),
         });
+        Ok(())
     }
 
     /// Appends one part, from the cache if another reader has requested it.
-    fn write_part(&mut self, step: &BlockAtStep, removed: bool, start: PartStart) -> Option<PartStart> {
-        let parts = self.step_parts(step, removed);
+    fn write_part(
+        &mut self,
+        parts: &FlashblockParts<'_>,
+        start: PartStart,
+    ) -> Result<Option<PartStart>, FeedError> {
+        let step = parts.step;
         let key = BlockPart::Flashblock(FlashblockKey {
             index: step.index,
             first: step.first,
             time: step.time,
-            removed,
+            removed: parts.removed,
             part: start.index,
             transaction: start.transaction,
             log: start.log,
@@ -173,23 +185,23 @@ impl<'a> Page<'a> {
         let cache = self.request.cache;
         if let Some(json) = cache.get(step.block.hash, key) {
             self.list.extend_from_slice(&json);
-            return parts.next(start);
+            return Ok(parts.next(start)?);
         }
         let begin = self.list.len();
-        let next = parts.write(&mut self.list, start);
+        let next = parts.write(&mut self.list, start)?;
         let written = &self.list[begin..];
         if written.len() >= MIN_CACHED {
             cache.insert(step.block.hash, key, Bytes::copy_from_slice(written));
         }
-        next
+        Ok(next)
     }
 
-    fn step_parts<'s>(&self, step: &'s BlockAtStep, removed: bool) -> FlashblockParts<'s>
+    fn parts<'s>(&self, (step, logs): (&'s BlockAtStep, &'s StepLogs), removed: bool) -> FlashblockParts<'s>
     where
         'a: 's,
     {
         let view: &'a View = self.view;
-        FlashblockParts { spec: view.spec(), step, removed, size: self.request.bytes.min(PART_SIZE) }
+        FlashblockParts { spec: view.spec(), step, logs, removed, size: self.request.bytes.min(PART_SIZE) }
     }
 
     fn finish(self, reached: StepCursor, newest: StepCursor) -> Vec<u8> {

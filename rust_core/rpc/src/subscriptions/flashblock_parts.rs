@@ -8,10 +8,12 @@
 //! The start of a part is a position in the step, not a number of bytes: a reader continues at it even if the size of
 //! parts has changed since.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
-use foreseal_chain::BlockAtStep;
-use foreseal_primitives::{ChainSpec, Receipt, log_json_size, receipt_json_size, transaction_json_size};
+use alloy_primitives::Log;
+use foreseal_chain::{BlockAtStep, StepLogs};
+use foreseal_primitives::{ChainSpec, log_json_size, result_json_size};
+use foreseal_state::StateError;
 
 use super::flashblock::{added, write_flashblock, write_step, write_step_head};
 use crate::json::{
@@ -38,6 +40,7 @@ pub struct PartStart {
 pub struct FlashblockParts<'a> {
     pub spec: &'a ChainSpec,
     pub step: &'a BlockAtStep,
+    pub logs: &'a StepLogs,
     /// `true` if the step is no longer on the chain.
     pub removed: bool,
     /// Size of a part in bytes, see [`PART_SIZE`].
@@ -45,34 +48,43 @@ pub struct FlashblockParts<'a> {
 }
 
 /// Transaction of a part.
-struct PartItem {
+struct PartItem<'a> {
     /// Index in the block.
     transaction: usize,
-    logs: Range<usize>,
+    /// Number of the first one of its logs in the part.
+    first_log: usize,
+    logs: Cow<'a, [Log]>,
 }
 
-impl PartItem {
+/// Items of a part, and the start of the next one; `None` after the last.
+type PartPlan<'a> = (Vec<PartItem<'a>>, Option<PartStart>);
+
+impl PartItem<'_> {
     /// Returns `true` if earlier parts contain the transaction and the other fields of its receipt.
     fn is_continued(&self) -> bool {
-        self.logs.start > 0
+        self.first_log > 0
     }
 }
 
-impl FlashblockParts<'_> {
+impl<'a> FlashblockParts<'a> {
     /// Returns `true` if the step has such a position.
     pub fn has(&self, start: PartStart) -> bool {
-        let receipt = self.step.first.checked_add(start.transaction).and_then(|at| self.receipt(at));
+        let at = self.step.first.checked_add(start.transaction);
+        let at = at.filter(|at| *at < self.step.block.receipts.len());
         start == PartStart::default()
-            || receipt.is_some_and(|receipt| start.log == 0 || start.log < receipt.logs.len())
+            || at.is_some_and(|at| start.log == 0 || start.log < self.logs.count(self.step, at))
     }
 
     /// Writes the part that starts at `start`. Returns the start of the next one; `None` after the last.
-    pub fn write(&self, out: &mut Vec<u8>, start: PartStart) -> Option<PartStart> {
+    ///
+    /// # Errors
+    /// Returns the errors of reading stored logs; then nothing is written.
+    pub fn write(&self, out: &mut Vec<u8>, start: PartStart) -> Result<Option<PartStart>, StateError> {
         if start == PartStart::default() && self.fits() {
             write_flashblock(out, self.spec, self.step, self.removed);
-            return None;
+            return Ok(None);
         }
-        let (items, next) = self.plan(start);
+        let (items, next) = self.plan(start)?;
         let block = &self.step.block;
         let mut object = Object::open(out);
         if start.index == 0 {
@@ -93,10 +105,11 @@ impl FlashblockParts<'_> {
             if item.is_continued() {
                 let mut object = Object::open(out);
                 object.data("transactionHash", transaction.hash());
-                write_logs_of_receipt(&mut object, &shown, index, (transaction, receipt), item.logs.clone());
+                let logs = (item.first_log, &*item.logs);
+                write_logs_of_receipt(&mut object, &shown, index, (transaction, receipt), logs);
                 object.close();
             } else {
-                write_receipt_part(out, &shown, index, (transaction, receipt), item.logs.clone());
+                write_receipt_part(out, &shown, index, (transaction, receipt), &item.logs);
             }
         });
         object.json("removed", if self.removed { "true" } else { "false" });
@@ -105,67 +118,52 @@ impl FlashblockParts<'_> {
             .json("last", if next.is_none() { "true" } else { "false" })
             .close();
         object.close();
-        next
+        Ok(next)
     }
 
     /// Returns the start of the part after the one at `start`, like [`Self::write`].
-    pub fn next(&self, start: PartStart) -> Option<PartStart> {
-        if start == PartStart::default() && self.fits() { None } else { self.plan(start).1 }
+    ///
+    /// # Errors
+    /// Returns the errors of reading stored logs.
+    pub fn next(&self, start: PartStart) -> Result<Option<PartStart>, StateError> {
+        if start == PartStart::default() && self.fits() { Ok(None) } else { Ok(self.plan(start)?.1) }
     }
 
     /// Returns `true` if the whole flashblock is one message.
     fn fits(&self) -> bool {
+        if matches!(self.logs, StepLogs::Stored(_)) {
+            return false;
+        }
+        let block = &self.step.block;
         let mut size = 0_usize;
-        added(&self.step.block, self.step.first).all(|at| {
-            let receipt = self.receipt(at).map_or(0, receipt_json_size);
-            size = size.saturating_add(self.transaction_size(at)).saturating_add(receipt);
+        added(block, self.step.first).all(|at| {
+            size = size.saturating_add(result_json_size(&block.transactions[at], &block.receipts[at].logs));
             size <= self.size
         })
     }
 
     /// Returns the items of the part that starts at `start`, and the start of the next one.
-    fn plan(&self, start: PartStart) -> (Vec<PartItem>, Option<PartStart>) {
-        let (mut items, mut size) = (Vec::<PartItem>::new(), 0_usize);
+    fn plan(&self, start: PartStart) -> Result<PartPlan<'a>, StateError> {
+        let (mut items, mut size) = (Vec::<PartItem<'a>>::new(), 0_usize);
         let block = &self.step.block;
         let index = start.index.saturating_add(1);
         let mut first_log = start.log;
         for at in added(block, self.step.first).skip(start.transaction) {
-            let Some(receipt) = self.receipt(at) else { break };
             let transaction = at - self.step.first;
-            let fixed = if first_log > 0 { 0 } else { self.fixed_size(at, receipt) };
-            let first_size = receipt.logs.get(first_log).map_or(0, log_json_size);
+            let fixed = if first_log > 0 { 0 } else { result_json_size(&block.transactions[at], &[]) };
+            let logs = self.logs.read(self.step, at, first_log, self.size.saturating_sub(size + fixed))?;
+            let first_size = logs.first().map_or(0, log_json_size);
             if !items.is_empty() && size + fixed + first_size > self.size {
-                return (items, Some(PartStart { index, transaction, log: 0 }));
+                return Ok((items, Some(PartStart { index, transaction, log: 0 })));
             }
-            size += fixed;
-            let mut end = first_log;
-            for log in &receipt.logs[first_log.min(receipt.logs.len())..] {
-                if end > first_log && size >= self.size {
-                    break;
-                }
-                size += log_json_size(log);
-                end += 1;
-            }
-            items.push(PartItem { transaction: at, logs: first_log..end });
-            if end < receipt.logs.len() {
-                return (items, Some(PartStart { index, transaction, log: end }));
+            size += fixed + logs.iter().map(log_json_size).sum::<usize>();
+            let end = first_log + logs.len();
+            items.push(PartItem { transaction: at, first_log, logs });
+            if end < self.logs.count(self.step, at) {
+                return Ok((items, Some(PartStart { index, transaction, log: end })));
             }
             first_log = 0;
         }
-        (items, None)
-    }
-
-    fn receipt(&self, at: usize) -> Option<&Receipt> {
-        self.step.block.receipts.get(at).map(|receipt| &**receipt)
-    }
-
-    fn transaction_size(&self, at: usize) -> usize {
-        self.step.block.transactions.get(at).map_or(0, |transaction| transaction_json_size(transaction))
-    }
-
-    /// Returns the size of a transaction and of its receipt without logs.
-    fn fixed_size(&self, at: usize, receipt: &Receipt) -> usize {
-        let logs: usize = receipt.logs.iter().map(log_json_size).sum();
-        self.transaction_size(at) + receipt_json_size(receipt).saturating_sub(logs)
+        Ok((items, None))
     }
 }

@@ -1,6 +1,6 @@
 //! Rendering of chain changes as JSON messages of each stream.
 
-use foreseal_chain::{BlockAtStep, Change, matching_logs};
+use foreseal_chain::{BlockAtStep, Change, StepLogs, matching_logs};
 use foreseal_primitives::{Block, ChainSpec, LogFilter};
 
 use super::{FlashblockParts, PART_SIZE, PartStart, Stream, flashblock::added};
@@ -108,10 +108,11 @@ impl Rendering<'_> {
             }),
             Stream::Feed => {
                 let start = if let (ChunkStart::Part(start), _) = at { start } else { PartStart::default() };
-                let parts = FlashblockParts { spec: self.spec, step, removed, size: PART_SIZE };
+                let logs = &StepLogs::InReceipts;
+                let parts = FlashblockParts { spec: self.spec, step, logs, removed, size: PART_SIZE };
                 let mut messages = Messages::default();
                 let mut next = None;
-                messages.write(|out| next = parts.write(out, start));
+                messages.write(|out| next = parts.write(out, start).expect("the receipts have their logs"));
                 Chunk { messages, next: next.map(ChunkStart::Part) }
             }
             Stream::NewHeads | Stream::Logs(_) | Stream::NewPendingTransactions { .. } | Stream::Syncing => {

@@ -13,6 +13,7 @@ pub(crate) mod write;
 
 pub use log::StoredLog;
 pub(crate) use log::encode as encode_log;
+pub use read::BlockWithoutLogs;
 pub(crate) use receipt::StoredReceipt;
 pub use record::BlockRecord;
 pub use step::StoredStep;

@@ -170,6 +170,22 @@ impl Snapshot<'_> {
         Ok(Some(StoredReceipt::decode(bytes).ok_or_else(damaged)?))
     }
 
+    /// Returns all receipts of a block without their logs, each with the number of them.
+    pub fn receipts_without_logs(
+        &self,
+        number: u64,
+        record: &BlockRecord,
+    ) -> Result<Vec<(Arc<Receipt>, u64)>, StoreError> {
+        let table = &self.tables.receipts;
+        let read = |(key, bytes)| {
+            let stored = StoredReceipt::decode(bytes)
+                .ok_or_else(|| table.damaged(key, "the receipt does not decode"))?;
+            let logs = stored.logs;
+            Ok((Arc::new(stored.with_logs(Vec::new())), logs))
+        };
+        self.list(table, number, record.transactions)?.into_iter().map(read).collect()
+    }
+
     /// Returns all receipts of a block.
     pub fn receipts(&self, number: u64, record: &BlockRecord) -> Result<Vec<Arc<Receipt>>, StoreError> {
         let table = &self.tables.receipts;

@@ -25,7 +25,7 @@ from live.rpc import Rpc, RpcFailure
 
 BURST = 20
 _FOLLOWERS = 7
-_PASS_TIME = 40.0
+_PASS_TIME = 120.0
 """Seconds after the burst in which followers may reach the newest step."""
 _RECEIPT_TIME = 120.0
 _STREAM_TIME = 20.0

@@ -1,14 +1,16 @@
 //! Steps larger than a message: parts of flashblocks, and messages that are rendered in chunks.
 
-use alloy_primitives::{Bytes, TxKind, U256, hex};
-use foreseal_testkit::Fees;
+use alloy_primitives::{B256, Bytes, TxKind, U256, hex};
+use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth};
+use foreseal_node::{Settings, StoreSettings};
+use foreseal_testkit::{Fees, Wallet};
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value, json};
 
 use super::{Streams, all_messages};
 use crate::{
     Limits,
-    tests::{Bench, data, log_pages::developing},
+    tests::{Bench, data, log_pages::developing, settings},
 };
 
 /// Code that emits empty logs until 65,535 gas remain.
@@ -140,6 +142,61 @@ fn parts_of_any_size_equal_the_whole() {
             Ok(())
         })
         .unwrap();
+}
+
+/// Starts a node that keeps one sealed block in memory and caches none.
+fn with_small_memory(wallets: u64) -> Bench {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(wallets));
+    let recent = BlockWindow { blocks: 1, ..BlockWindow::default() };
+    let caches = CacheSizes { blocks: 0, ..CacheSizes::default() };
+    let store = StoreSettings { recent, caches, ..StoreSettings::default() };
+    let settings =
+        Settings { store, finality: FinalityDepth::default(), ..settings(datadir.path(), &wallets) };
+    Bench::open(datadir, settings, wallets, Limits::default())
+}
+
+#[test]
+fn parts_of_a_stored_step_equal_those_in_memory() {
+    let mut bench = with_small_memory(6);
+    let begin = newest(&bench);
+    for (step, gas) in [[70_000, 900_000], [30_000, 40_000], [400_000, 5_000]].iter().enumerate() {
+        for (wallet, gas) in gas.iter().enumerate() {
+            submit_logs(&bench, wallet + 2 * step, 60_000 + gas);
+        }
+        bench.tick();
+    }
+    let end = newest(&bench);
+    let before = pages(&bench, begin.clone(), 1, 20_000);
+    let steps = joined(&before);
+    assert_eq!(steps.len(), 3);
+    for _ in 0..4 {
+        bench.seal();
+        bench.tick();
+    }
+    bench.api.node().drain().unwrap();
+    bench.seal();
+    bench.tick();
+    let stored = bench.view().sealed(1).unwrap().unwrap();
+    assert!(stored.steps.iter().all(|step| step.state.is_none()), "the block has left memory");
+    assert!(pages(&bench, begin.clone(), 1, 20_000)[..before.len()] == before, "the same parts");
+    let until = |found: &Value| found["number"] == end["block"];
+    TestRunner::default()
+        .run(&(1_u64..60_000, 1_u64..6), |(bytes, limit)| {
+            let shown = joined(&pages(&bench, begin.clone(), limit, bytes));
+            prop_assert!(shown.into_iter().filter(until).collect::<Vec<_>>() == steps);
+            Ok(())
+        })
+        .unwrap();
+    let page = bench.call("foreseal_getFlashblocks", &json!([begin, "0x1", "0x4e20"]).to_string());
+    for (name, wrong) in [("log", "0xffffff"), ("transaction", "0x2"), ("transaction", "0xffffffffffffffff")]
+    {
+        let mut cursor = page["cursor"].clone();
+        cursor["part"][name] = json!(wrong);
+        assert_eq!(bench.error("foreseal_getFlashblocks", &json!([cursor]).to_string()).code, -32001);
+    }
+    let mut unknown = page["cursor"].clone();
+    unknown["hash"] = json!(format!("{:#x}", B256::repeat_byte(1)));
+    assert_eq!(bench.error("foreseal_getFlashblocks", &json!([unknown]).to_string()).code, -32001);
 }
 
 #[test]
