@@ -12,7 +12,7 @@ use crate::{History, View};
 /// Largest number of logs that are read at a time.
 const PORTION: u64 = 256;
 
-/// Where the logs of a step are.
+/// Location of the logs of a step.
 #[derive(Clone, Debug)]
 pub enum StepLogs {
     /// In the receipts of its block.

@@ -144,8 +144,8 @@ fn write_logs(
     ReceiptLogs { first, logs, removed }: ReceiptLogs<'_>,
 ) {
     let hash = transaction.hash();
-    let numbered = (receipt.first_log_index + first as u64..).zip(logs);
-    let found = paced(numbered).map(|(log_index, log)| FoundLog {
+    let numbered = logs.iter().zip(receipt.first_log_index + first as u64..);
+    let found = paced(numbered).map(|(log, log_index)| FoundLog {
         block_number: block.header.number,
         block_hash: *block.hash,
         timestamp: block.header.timestamp,

@@ -91,9 +91,10 @@ impl PageRequest<'_> {
                     // The reader has a part of the removal of this step.
                     Some(part) if removed => page.write_rest(from, (step, &StepLogs::InReceipts), part),
                     Some(_) => cursor_gone(view).map_err(FeedError::from).and_then(Err),
-                    None => {
-                        page.write(&page.parts((step, &StepLogs::InReceipts), removed), PartStart::default())
-                    }
+                    None => page.write(
+                        &page.step_parts((step, &StepLogs::InReceipts), removed),
+                        PartStart::default(),
+                    ),
                 };
                 failed = written.err();
                 if failed.is_none() && page.unfinished.is_none() && page.has_room() {
@@ -136,7 +137,7 @@ impl<'a> Page<'a> {
         step: (&BlockAtStep, &StepLogs),
         part: CursorPart,
     ) -> Result<(), FeedError> {
-        let parts = self.parts(step, part.removed);
+        let parts = self.step_parts(step, part.removed);
         match part_start(part).filter(|start| parts.has(*start)) {
             Some(start) if step_cursor(step.0) == cursor => self.write(&parts, start),
             _ => Err(cursor_gone(self.view)?),
@@ -196,7 +197,11 @@ impl<'a> Page<'a> {
         Ok(next)
     }
 
-    fn parts<'s>(&self, (step, logs): (&'s BlockAtStep, &'s StepLogs), removed: bool) -> FlashblockParts<'s>
+    fn step_parts<'s>(
+        &self,
+        (step, logs): (&'s BlockAtStep, &'s StepLogs),
+        removed: bool,
+    ) -> FlashblockParts<'s>
     where
         'a: 's,
     {
