@@ -4,7 +4,7 @@ import asyncio
 import time
 from typing import Any
 
-from foreseal.client.errors import ConnectionLost, TimedOut
+from foreseal.client.errors import ConnectionLost, InvalidResponse, TimedOut
 from foreseal.client.http_errors import error_from_status
 from foreseal.client.optional_packages import import_optional
 from foreseal.client.options import Options
@@ -24,11 +24,16 @@ class HttpTransport:
     def __init__(self, url: str, options: Options) -> None:
         self._url = url
         self._client = httpx.Client(headers=_HEADERS | options.headers())
+        self._max_size = options.max_response_size
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
         """Send a request body and return the body of the response."""
+        content = _BoundedBody(self._max_size)
         try:
-            return _answer(self._client.post(self._url, content=body, timeout=seconds))
+            with self._client.stream("POST", self._url, content=body, timeout=seconds) as response:
+                for chunk in response.iter_bytes():
+                    content.add(chunk)
+            return _answer(response, content.joined())
         except httpx.HTTPError as error:
             raise _explained(error, self._url, seconds) from error
 
@@ -51,13 +56,20 @@ class AsyncHttpTransport:
         self._url = url
         carrier = None if app is None else httpx.ASGITransport(app)
         self._client = httpx.AsyncClient(headers=_HEADERS | options.headers(), transport=carrier)
+        self._max_size = options.max_response_size
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:
         """Send a request body and return the body of the response."""
+        content = _BoundedBody(self._max_size)
         try:
             # httpx limits each of its phases separately; this limits the whole exchange.
-            async with asyncio.timeout(seconds):
-                return _answer(await self._client.post(self._url, content=body, timeout=seconds))
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream("POST", self._url, content=body, timeout=seconds) as response,
+            ):
+                async for chunk in response.aiter_bytes():
+                    content.add(chunk)
+            return _answer(response, content.joined())
         except httpx.HTTPError as error:
             raise _explained(error, self._url, seconds) from error
         except TimeoutError as error:
@@ -72,9 +84,28 @@ class AsyncHttpTransport:
         await self._client.aclose()
 
 
-def _answer(response: Any) -> bytes:
+class _BoundedBody:
+    """The body of a response as it arrives. A larger one is not read to its end."""
+
+    def __init__(self, max_size: int | None) -> None:
+        self._max_size = max_size
+        self._size = 0
+        self._chunks: list[bytes] = []
+
+    def add(self, chunk: bytes) -> None:
+        """Add a chunk. Raises `InvalidResponse` above the limit."""
+        self._size += len(chunk)
+        if self._max_size is not None and self._size > self._max_size:
+            raise InvalidResponse(f"the response exceeds {self._max_size} bytes")
+        self._chunks.append(chunk)
+
+    def joined(self) -> bytes:
+        """Return the whole body."""
+        return b"".join(self._chunks)
+
+
+def _answer(response: Any, body: bytes) -> bytes:
     """Return the body of a JSON-RPC response of any status."""
-    body: bytes = response.content
     if response.headers.get("content-type", "").startswith("application/json"):
         return body
     raise error_from_status(response.status_code, body)

@@ -30,6 +30,8 @@ class Options:
     """Maximum steps per page of a polling feed."""
     max_message_size: int = 256 * 1024 * 1024
     """Maximum size of a response or a step over WebSocket, in bytes; a larger message ends the connection."""
+    max_response_size: int | None = None
+    """Maximum size of a response over HTTP, in bytes; a larger one raises `InvalidResponse`. None: no limit."""
     clock: Callable[[], float] = time.monotonic
     """Monotonic clock in seconds, with any origin."""
     random: Callable[[], float] = random.random

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from foreseal.payments.amounts import check_amount
 from foreseal.payments.ledger import Finality
 from foreseal.payments.typed_data import Domain, address
 
@@ -25,6 +26,8 @@ class Merchant:
     """The merchant's checkout contract, for orders whose amount is decided at the capture."""
     batch_capture: str | None = None
     """The merchant's batch capture contract. With it, it is the payee of new orders with one exact amount."""
+    min_amount: int = 1
+    """Smallest payment in smallest units: smaller transfers are ignored."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "payee", address(self.payee, "payee"))
@@ -38,6 +41,13 @@ class Merchant:
             raise ValueError(f"margin: must be at least 1 s, got {self.margin}")
         if self.refundable not in set(Finality):
             raise ValueError(f"refundable: {self.refundable} is not a finality")
+
+    def check_payment(self, amount: int, name: str = "amount") -> None:
+        """Raise ValueError that begins with `name` for an amount that no payment may have."""
+        if check_amount(amount, name) == 0:
+            raise ValueError(f"{name}: must not be 0")
+        if amount < self.min_amount:
+            raise ValueError(f"{name}: must be at least {self.min_amount}, the smallest transfer that is recorded")
 
     @property
     def receiver(self) -> str:

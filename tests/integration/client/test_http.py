@@ -95,6 +95,14 @@ def test_response_without_json_is_invalid(server: Server, blocking: bool) -> Non
 
 
 @BOTH
+def test_response_above_the_limit_is_rejected(server: Server, blocking: bool) -> None:
+    size = len(GOOD[2])
+    assert block_number(server, (503, "text/html", b"later"), GOOD, blocking=blocking, max_response_size=size) == 7
+    with pytest.raises(InvalidResponse, match=f"^the response exceeds {size - 1} bytes$"):
+        block_number(server, GOOD, blocking=blocking, max_response_size=size - 1)
+
+
+@BOTH
 def test_missing_response_raises_a_timeout(server: Server, blocking: bool) -> None:
     with pytest.raises(TimedOut, match=r"no response within 0\.05 s"):
         block_number(server, blocking=blocking, timeout=0.05, attempts=2)

@@ -68,6 +68,15 @@ class LogFilter:
     last: BlockTag
 
 
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Part of the logs of a filter."""
+
+    logs: Sequence[ChainLog]
+    cursor: str | None
+    """Cursor of the next part; None after the last."""
+
+
 def _no_recovery(error: ChainError) -> Any:
     raise error
 

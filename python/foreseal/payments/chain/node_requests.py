@@ -10,6 +10,7 @@ from foreseal.codec import checksum_address
 from foreseal.payments.chain.answers import hex_bytes, hex_number, read_object
 from foreseal.payments.chain.errors import (
     ChainError,
+    ChainReorganized,
     Incomplete,
     InvalidTransaction,
     NonceTooLow,
@@ -17,7 +18,7 @@ from foreseal.payments.chain.errors import (
     TemporaryRejection,
     Underpriced,
 )
-from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter, NodeRequest
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter, LogPage, NodeRequest
 
 # Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
 _DUPLICATE_ERRORS = (
@@ -109,16 +110,6 @@ def logs(log_filter: LogFilter) -> NodeRequest[list[ChainLog]]:
     Pre-confirmed logs without a block number are left out. They appear again once they have one.
     """
     pending = log_filter.first == "pending"
-    topics = [
-        None if alternatives is None else ["0x" + topic.hex() for topic in alternatives]
-        for alternatives in log_filter.topics
-    ]
-    parameters = {
-        "address": log_filter.address,
-        "topics": topics,
-        "fromBlock": _block(log_filter.first),
-        "toBlock": _block(log_filter.last),
-    }
 
     def read(found: Any) -> list[ChainLog]:
         with read_object("eth_getLogs"):
@@ -131,7 +122,34 @@ def logs(log_filter: LogFilter) -> NodeRequest[list[ChainLog]]:
             raise error
         return []
 
-    return NodeRequest("eth_getLogs", (parameters,), read, recover)
+    return NodeRequest("eth_getLogs", (_parameters(log_filter),), read, recover)
+
+
+def log_page(log_filter: LogFilter, cursor: str | None) -> NodeRequest[LogPage]:
+    """Request logs of numbered blocks in pages, a method of Foreseal nodes. `cursor` is that of the page before."""
+    query: dict[str, Any] = {"filter": _parameters(log_filter)}
+    if cursor is not None:
+        query["cursor"] = cursor
+
+    def read(found: Any) -> LogPage:
+        with read_object("foreseal_getLogs"):
+            if any(log.get("removed") for log in found["logs"]):
+                raise ChainReorganized("the chain was reorganized between two pages of logs")
+            return LogPage([read_log(log) for log in found["logs"]], found["cursor"])
+
+    return NodeRequest("foreseal_getLogs", (query,), read)
+
+
+def _parameters(log_filter: LogFilter) -> dict[str, Any]:
+    return {
+        "address": log_filter.address,
+        "topics": [
+            None if alternatives is None else ["0x" + topic.hex() for topic in alternatives]
+            for alternatives in log_filter.topics
+        ],
+        "fromBlock": _block(log_filter.first),
+        "toBlock": _block(log_filter.last),
+    }
 
 
 def raw_logs(log_filter: LogFilter) -> NodeRequest[list[Mapping[str, Any]]]:

@@ -43,6 +43,8 @@ from foreseal.payments.validation import AccountAddress
 
 _LATEST = 2**63 - 1
 _YEAR = 366 * 86_400
+# Maximum bytes of a response of the node. Every receipt that 2^24 gas buys fits; more is read in parts.
+_MAX_RESPONSE = 24 * 1024 * 1024
 
 
 class MerchantSection(Section):
@@ -81,7 +83,7 @@ class NodeSection(Section):
 
     def options(self) -> Options:
         """Return the options of the node's client."""
-        return Options(timeout=self.timeout_ms / 1000)
+        return Options(timeout=self.timeout_ms / 1000, max_response_size=_MAX_RESPONSE)
 
     def breaker(self) -> BreakerSettings:
         """Return the settings of the node's circuit breaker."""
@@ -102,6 +104,12 @@ class TokenSection(Section):
     )
     start_block: int = Field(
         default=0, ge=0, le=_LATEST, description="First block in which transfers to the payee are watched."
+    )
+    min_transfer: int = Field(
+        default=1,
+        ge=1,
+        le=_LATEST,
+        description="Smallest transfer that is recorded, in the token's smallest unit; smaller ones are only counted.",
     )
 
     def domain(self, chain_id: int) -> Domain:

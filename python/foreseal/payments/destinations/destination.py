@@ -61,6 +61,7 @@ class Destination:
             policy.refundable,
             configured.checkout,
             configured.batch_capture,
+            token.min_transfer,
         )
         intents = TransactionIntents(context.chain_id, signer)
         sender = policy.sender(context.ledger, context.node, intents)
@@ -71,6 +72,7 @@ class Destination:
             token.start_block,
             policy.policy(),
             batch_capture=merchant.batch_capture,
+            min_amount=token.min_transfer,
         )
         label = DestinationLabel(configured.name, token, merchant.payee, merchant.receivers)
         return cls._compose(label, configured.payouts, merchant, sender, watch)

@@ -261,6 +261,24 @@ class CursorRecord(Record):
     block_hash: Mapped[str] = mapped_column(String(66))
 
 
+class SetAsideRecord(Record):
+    """A transaction or block whose transfers the watcher could not read. The cursor goes on, and it is read again."""
+
+    __tablename__ = "set_aside"
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    token: Mapped[str] = mapped_column(String(42), primary_key=True)
+    recipient: Mapped[str] = mapped_column(String(42), primary_key=True)
+    block_number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    # Empty for a whole block.
+    transaction_hash: Mapped[str] = mapped_column(String(66), primary_key=True)
+    reason: Mapped[str] = mapped_column(Text)
+    # Unix times in seconds of the first attempt and of the next one.
+    since: Mapped[int] = mapped_column(BigInteger)
+    due: Mapped[int] = mapped_column(BigInteger)
+    attempts: Mapped[int] = mapped_column(Integer)
+
+
 class RefundRecord(StatefulRecord):
     """A refund."""
 

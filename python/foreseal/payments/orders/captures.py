@@ -121,7 +121,9 @@ class Captures:
         targets: dict[int, CaptureTarget] = {}
         for position, request in enumerate(requests):
             try:
-                targets[position] = _target(request, orders.get(request.id))
+                target = _target(request, orders.get(request.id))
+                self._merchant.check_payment(target.amount)
+                targets[position] = target
             except (UnknownRecord, TransitionNotAllowed, ValueError, TypeError) as error:
                 results[position] = error
         calls = self.check_targets(list(targets.values()))

@@ -101,8 +101,7 @@ class Drafts:
         if terms.permit and self._merchant.checkout is None:
             raise ValueError("checkout: the merchant has no checkout contract")
         amount, nonce, end = ("maximum", "name", "deadline") if terms.permit else ("amount", "nonce", "valid_before")
-        if check_amount(terms.amount, amount) == 0:
-            raise ValueError(f"{amount}: must not be 0")
+        self._merchant.check_payment(terms.amount, amount)
         if terms.valid_before is not None:
             after = check_amount(terms.valid_after, "valid_after")
             if not after < check_amount(terms.valid_before, end) <= _LATEST:

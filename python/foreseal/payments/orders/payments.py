@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainError, RequestBatch, node_requests
 from foreseal.payments.ledger import DuplicateRecord, Ledger, OrderStatus, TimelineEntry, Trigger
 from foreseal.payments.ledger.identifiers import identifier
@@ -128,8 +127,7 @@ class Payments:
         self, id: str, terms: OrderTerms, signature: bytes, *, capture: bool, data: MerchantData = NO_DATA
     ) -> NewPayment:
         """Return a payment with these terms. Raises ValueError and TypeError that begin with the argument's name."""
-        if check_amount(terms.amount) == 0:
-            raise ValueError("amount: must not be 0")
+        self.merchant.check_payment(terms.amount)
         if not terms.valid_after < terms.valid_before:
             raise ValueError(f"valid_before: must be after valid_after, got {terms.valid_before}")
         require_buyer(terms.payer, self.merchant)

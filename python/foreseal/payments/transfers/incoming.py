@@ -16,15 +16,16 @@ A = TypeVar("A", str, bytes)
 
 
 def incoming(receipt: ChainReceipt, watch: WatcherSettings) -> list[Transfer]:
-    """Return the transfers of a receipt to the merchant, without those that forward a batch."""
+    """Return the transfers of a receipt to the merchant, without forwards of a batch and those below the minimum."""
     found = [each for each in transfers(receipt, watch.token) if each.recipient in watch.recipients]
-    if watch.batch_capture is None:
-        return found
-    return _without_forwards([(each, each.sender, each.recipient, each.amount) for each in found], watch.batch_capture)
+    if watch.batch_capture is not None:
+        moved = [(each, each.sender, each.recipient, each.amount) for each in found]
+        found = _without_forwards(moved, watch.batch_capture)
+    return [each for each in found if each.amount >= watch.min_amount]
 
 
 def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[ChainLog]:
-    """Return Transfer logs to the merchant, without those that forward a batch.
+    """Return Transfer logs to the merchant, without forwards of a batch and those below the minimum.
 
     `logs` has all such logs of each transaction, in any order and possibly repeated.
     """
@@ -37,9 +38,14 @@ def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[C
     kept: list[ChainLog] = []
     for found in by_transaction.values():
         in_order = [found[index] for index in sorted(found)]
-        moved = [(log, log.topics[1], log.topics[2], int.from_bytes(log.data[:32], "big")) for log in in_order]
+        moved = [(log, log.topics[1], log.topics[2], log_amount(log)) for log in in_order]
         kept += _without_forwards(moved, contract)
-    return kept
+    return [log for log in kept if log_amount(log) >= watch.min_amount]
+
+
+def log_amount(log: ChainLog) -> int:
+    """Return the amount of a Transfer log, in smallest units."""
+    return int.from_bytes(log.data[:32], "big")
 
 
 def _without_forwards(found: Sequence[tuple[T, A, A, int]], contract: A) -> list[T]:

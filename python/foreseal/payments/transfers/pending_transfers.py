@@ -14,6 +14,7 @@ from foreseal.payments.chain import ChainLog, ChainNode, Heads, LogFilter, Reque
 from foreseal.payments.chain.answers import read_object
 from foreseal.payments.ledger import Ledger
 from foreseal.payments.transactions import classify_finality
+from foreseal.payments.transfers.bounded_reads import read_receipts
 from foreseal.payments.transfers.incoming import incoming
 from foreseal.payments.transfers.matching import record_transfers
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer
@@ -73,7 +74,7 @@ class PendingTransfers:
         logs = {_key(log): log for log in pending.result()}
         if not self._keys <= logs.keys():
             return None
-        fresh = [log for key, log in logs.items() if key not in self._keys]
+        fresh = [log for key, log in logs.items() if key not in self._keys and _amount(log) >= self._watch.min_amount]
         found = self._transfers(fresh, latest.number)
         return None if found is None else PendingGrowth(frozenset(logs), found)
 
@@ -91,14 +92,15 @@ class PendingTransfers:
         self._keys = growth.keys
 
     def _transfers(self, fresh: Collection[Mapping[str, Any]], latest: int) -> tuple[Transfer, ...] | None:
-        """Return the transfers of new logs, from their receipts; None if the chain changed in between."""
-        hashes = list(dict.fromkeys(_key(log)[0] for log in fresh))
-        batch = RequestBatch()
-        receipts = [batch.add(node_requests.receipt(hash)) for hash in hashes]
-        batch.execute(self._node)
+        """Return the transfers of new logs, from their receipts.
+
+        None if the chain changed in between, or if a receipt cannot be read: a complete scan sets it aside.
+        """
+        read = read_receipts(lambda: self._node, dict.fromkeys(_key(log)[0] for log in fresh))
+        if read.unread:
+            return None
         found: list[Transfer] = []
-        for answer in receipts:
-            receipt = answer.result()
+        for receipt in read.receipts.values():
             if receipt is None or receipt.block_number <= latest:
                 return None
             found += incoming(receipt, self._watch)
@@ -108,3 +110,8 @@ class PendingTransfers:
 def _key(log: Mapping[str, Any]) -> LogKey:
     with read_object("eth_getLogs"):
         return log["transactionHash"].lower(), log["logIndex"].lower()
+
+
+def _amount(log: Mapping[str, Any]) -> int:
+    with read_object("eth_getLogs"):
+        return int(log["data"][:66], 16)

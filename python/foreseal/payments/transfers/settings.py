@@ -23,6 +23,8 @@ class WatcherSettings:
     """Maximum block range of one eth_getLogs."""
     batch_capture: str | None = None
     """Contract that receives captures for the recipient."""
+    min_amount: int = 1
+    """Amount in smallest units below which a transfer is ignored: anybody can send transfers of 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", address(self.token, "token"))
@@ -33,6 +35,8 @@ class WatcherSettings:
             raise ValueError(f"widest: must be between 1 and {MAX_LOG_RANGE}, got {self.widest}")
         if self.overlap < 1 or self.start < 0:
             raise ValueError("overlap must be at least 1, start at least 0")
+        if self.min_amount < 1:
+            raise ValueError(f"min_amount: must be at least 1, got {self.min_amount}")
 
     @property
     def recipients(self) -> tuple[str, ...]:

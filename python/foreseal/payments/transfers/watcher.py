@@ -8,13 +8,15 @@ window from there, or from `overlap` below the newest cursor, in ranges under 2,
         |
         v
 one database transaction per range: rows that vanished are deleted (their orders reopen), rows
-that exist are recorded (matched to orders, or added to `unmatched_transfers`), the cursor advances
+that exist are recorded (matched to orders, or added to `unmatched_transfers`), what the node does
+not return is set aside (to be read again after growing pauses), the cursor advances
 ```
 
 Subscriptions only wake the watcher. The source of truth is eth_getLogs.
 """
 
-from collections.abc import Callable, Collection, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select
@@ -25,25 +27,27 @@ from foreseal.payments.chain import (
     ChainNode,
     ChainReorganized,
     Heads,
-    LogFilter,
-    RejectedByNode,
     RequestBatch,
     Transfer,
     heads,
     node_requests,
 )
-from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address
+from foreseal.payments.chain.token import topic_address
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, StatusStep, ensure
 from foreseal.payments.ledger.models import CursorRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.stop_signal import StopSignal
 from foreseal.payments.transactions import classify_finality
-from foreseal.payments.transfers.incoming import incoming, without_forwards
+from foreseal.payments.transfers.bounded_reads import LogReader, read_receipts
+from foreseal.payments.transfers.incoming import incoming, log_amount, without_forwards
 from foreseal.payments.transfers.matching import move_transfers, record_transfers, remove_transfer
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey
 from foreseal.payments.transfers.pending_transfers import PendingTransfers
+from foreseal.payments.transfers.set_aside import SetAside, SetAsideStore, UnreadKey
 from foreseal.payments.transfers.settings import WatcherSettings
+
+log = logging.getLogger(__name__)
 
 OnProgress = Callable[[int, int], None]
 """Callback after each range, with the last block read and the newest block."""
@@ -68,11 +72,25 @@ class _BlockRange:
     """Transfers on the chain in these blocks. The last range includes pre-confirmed ones."""
     pending: Sequence[ChainLog]
     """Pre-confirmed logs, in the last range."""
+    set_aside: SetAside
+    """Rows of the table `set_aside` before the range."""
+    unread: Mapping[UnreadKey, str]
+    """Reasons by what could not be read in the range, or at another attempt."""
+    ignored: int
+    """Number of transfers below the minimum in blocks above the cursor."""
 
     @property
     def last(self) -> bool:
         """True if no block is above the range."""
         return self.end.number == self.newest.latest
+
+    def is_unread(self, row: TransferRecord) -> bool:
+        """Return True if nothing is known about a row: its block or transaction was not read."""
+        return any(
+            number == row.block_number if not hash else hash == row.transaction_hash
+            for number, hash in (*self.unread, *self.set_aside.rows)
+            if (number, hash) in self.unread or (number, hash) != self.set_aside.retried
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +133,14 @@ class TransferWatcher:
         self._recorded = 0
         self._chain_node = node
         self._watch = watch
-        self._pending = PendingTransfers(node, watch, self._filter("pending", "pending"))
+        self._reader = LogReader(lambda: self._node, watch)
+        self._aside = SetAsideStore(watch)
+        self._due: int | None = None
+        self.ignored = 0
+        """Number of transfers below the minimum that were read."""
+        self.set_aside = 0
+        """Number of transactions and blocks that are set aside."""
+        self._pending = PendingTransfers(node, watch, self._reader.filter("pending", "pending"))
         self._progressed = progressed
         self._mine = and_(
             CursorRecord.chain_id == watch.chain_id,
@@ -126,6 +151,7 @@ class TransferWatcher:
             TransferRecord.chain_id == watch.chain_id,
             TransferRecord.token == watch.token,
             TransferRecord.recipient.in_(watch.recipients),
+            TransferRecord.amount >= watch.min_amount,
         )
 
     @property
@@ -152,14 +178,18 @@ class TransferWatcher:
             # After a power loss, the range is read again.
             with self._ledger.database.transaction(durable=False) as tx:
                 self._replace(tx, block_range)
+                self._aside.save(tx, block_range.set_aside, block_range.unread, self._ledger.clock())
                 recorded = self._count(tx)
                 self._ledger.passed(CrashPoint.WINDOW_REPLACED)
+            self.ignored += block_range.ignored
+            _log_unread(block_range)
             self._ledger.passed(CrashPoint.WINDOW_STORED)
             if self._progressed is not None:
                 self._progressed(block_range.end.number, block_range.newest.latest)
             if block_range.last:
                 self._tip = (block_range.end.number, block_range.end.hash)
                 self._recorded = recorded
+                self._count_set_aside()
                 self._pending.restart(block_range.newest, block_range.end.hash, block_range.pending)
                 return
             again = False
@@ -167,7 +197,7 @@ class TransferWatcher:
     def _poll_pending(self) -> bool:
         """Record the transfers that `pending` gained. Return False if a complete scan is needed."""
         growth = self._pending.read()
-        if growth is None or self._tip is None or not self._is_recorded():
+        if growth is None or self._tip is None or self._is_retry_due() or not self._is_recorded():
             self._pending.forget()
             return False
         if growth.transfers:
@@ -182,6 +212,10 @@ class TransferWatcher:
         self._pending.advance(growth)
         return True
 
+    def _is_retry_due(self) -> bool:
+        """Return True if what is set aside is to be read again."""
+        return self._due is not None and self._due <= self._ledger.clock()
+
     def _is_recorded(self) -> bool:
         """Return True if the rows that can change are those of this watcher's last poll."""
         with self._ledger.database.reading() as tx:
@@ -191,6 +225,11 @@ class TransferWatcher:
         """Return the number of rows that are not final."""
         counting = select(func.count()).select_from(TransferRecord)
         return tx.execute(counting.where(self._ours, TransferRecord.step.in_(REVERSIBLE))).scalar_one()
+
+    def _count_set_aside(self) -> None:
+        with self._ledger.database.reading() as tx:
+            rows = self._aside.load(tx, self._ledger.clock()).rows.values()
+        self.set_aside, self._due = len(rows), min((row.due for row in rows), default=None)
 
     def _require_cursor(self, tx: Connection, cursor: tuple[int, str]) -> None:
         """Lock the cursors. Raise `ConcurrentUpdate` unless this is the newest."""
@@ -213,7 +252,7 @@ class TransferWatcher:
     def _read(self, again: bool) -> _BlockRange:
         """Read the next range. With `again`, start at least `overlap` below the newest cursor."""
         # Read before the newest block, so a block sealed in between cannot hide a pre-confirmed transfer.
-        pending = self._logs("pending", "pending")
+        pending = self._reader.pending()
         newest = heads(self._node)
         tip = self._head(newest.latest)
         cursor, anchor = self._cursors()
@@ -221,21 +260,30 @@ class TransferWatcher:
         if again and not cursor == (tip.number, tip.hash) == self._tip:
             first = max(self._watch.start, min(first, cursor[0] - self._watch.overlap + 1))
         end = min(first + self._watch.widest - 1, newest.latest)
-        logs = list(self._logs(first, end)) if first <= end else []
         last = end == newest.latest
         with self._ledger.database.reading() as tx:
             upper = [] if last else [TransferRecord.block_number <= end]
             stored_rows = fetch_all(
                 tx, select(TransferRecord).where(self._ours, TransferRecord.block_number >= first, *upper)
             )
+            aside = self._aside.load(tx, self._ledger.clock())
+        retried = aside.retried_block()
+        read = self._reader.read(
+            first, end, aside.skipped_blocks(), lambda number: number > cursor[0] or number == retried
+        )
+        if retried is not None and retried < first:
+            read.merge(self._reader.read(retried, retried))
         unsealed = [log for log in pending if log.block_number > newest.latest] if last else []
-        logs += unsealed
-        found = self._transfers(logs, stored_rows, newest.latest)
+        unread: dict[UnreadKey, str] = {(number, ""): reason for number, reason in read.unread.items()}
+        found = self._transfers([*read.logs, *unsealed], stored_rows, newest.latest, aside, unread)
         older, stale = self._older(first, newest)
         reached = self._head(end)
         if (reached if last else self._head(tip.number)).hash != tip.hash:
             raise ChainReorganized("the chain was reorganized during a read")
-        return _BlockRange(first, reached, newest, anchor, cursor, [*stored_rows, *stale], older, found, unsealed)
+        rows = [*stored_rows, *stale]
+        return _BlockRange(
+            first, reached, newest, anchor, cursor, rows, older, found, unsealed, aside, unread, read.ignored
+        )
 
     def _older(self, first: int, newest: Heads) -> tuple[list[TransferRecord], list[TransferRecord]]:
         """Return rows below a range whose step must change, and separately those from a reorganized chain.
@@ -291,24 +339,18 @@ class TransferWatcher:
                 return cursor, stored_cursor.block_number
         return cursor, stored_cursors[-1].block_number
 
-    def _logs(self, first: int | str, last: int | str) -> Sequence[ChainLog]:
-        """Return logs of the transfers. If the node rejects the query, split it: the range may have too many logs."""
-        try:
-            return self._node.logs(self._filter(first, last))
-        except RejectedByNode:
-            if isinstance(first, str) or isinstance(last, str) or first == last:
-                raise
-            middle = (first + last) // 2
-            return [*self._logs(first, middle), *self._logs(middle + 1, last)]
-
-    def _filter(self, first: int | str, last: int | str) -> LogFilter:
-        topics = ((TRANSFERRED,), None, tuple(address_topic(each) for each in self._watch.recipients))
-        return LogFilter(self._watch.token, topics, first, last)
-
     def _transfers(
-        self, logs: Sequence[ChainLog], stored_rows: Sequence[TransferRecord], latest: int
+        self,
+        logs: Sequence[ChainLog],
+        stored_rows: Sequence[TransferRecord],
+        latest: int,
+        aside: SetAside,
+        unread: dict[UnreadKey, str],
     ) -> _FoundTransfers:
-        """Return the transfers of logs. Receipts give the position of a log in its transaction."""
+        """Return the transfers of logs, and add what could not be read to `unread`.
+
+        Receipts give the position of a log in its transaction.
+        """
         stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in stored_rows}
         requested: dict[str, None] = {}
         unchanged: dict[TransferKey, TransferRecord] = {}
@@ -325,13 +367,19 @@ class TransferWatcher:
         if latest >= 0:
             pending = [row.transaction_hash for row in stored_rows if row.block_number > latest]
             requested |= dict.fromkeys(hash for hash in pending if hash not in present)
+        if aside.retried is not None and aside.retried[1]:
+            requested[aside.retried[1]] = None
+            present.add(aside.retried[1])
         blocks = {log.transaction_hash: log.block_hash for log in logs if log.block_number <= latest}
-        batch = RequestBatch()
-        receipts = {hash: batch.add(node_requests.receipt(hash)) for hash in requested}
-        batch.execute(self._node)
+        skipped = aside.skipped_transactions()
+        read = read_receipts(lambda: self._node, (hash for hash in requested if hash not in skipped))
+        numbers = {row.transaction_hash: row.block_number for row in stored_rows}
+        numbers |= {log.transaction_hash: log.block_number for log in logs}
+        for hash, reason in read.unread.items():
+            known = next((key for key in aside.rows if key[1] == hash), None)
+            unread[known or (numbers[hash], hash)] = reason
         changed: dict[TransferKey, Transfer] = {}
-        for hash in requested:
-            receipt = receipts[hash].result()
+        for hash, receipt in read.receipts.items():
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
                 raise ChainReorganized(f"transaction {hash} left its block during the read")
             if receipt is None or (hash not in present and receipt.block_number <= latest):
@@ -354,7 +402,7 @@ class TransferWatcher:
         self._require_cursor(tx, blocks.cursor)
         found = blocks.found.keys()
         for row in sorted(blocks.stored_rows, key=lambda row: row.order_id or ""):
-            if (row.transaction_hash, row.position) not in found:
+            if (row.transaction_hash, row.position) not in found and not blocks.is_unread(row):
                 self._vanish(tx, row)
         before = {(row.transaction_hash, row.position): row for row in blocks.stored_rows}
         changed: list[ObservedTransfer] = []
@@ -403,9 +451,17 @@ class TransferWatcher:
             tx.execute(delete(CursorRecord).where(self._mine, CursorRecord.block_number.in_(settled[:-1])))
 
 
+def _log_unread(blocks: _BlockRange) -> None:
+    """Log what a range has set aside."""
+    for (number, hash), reason in blocks.unread.items():
+        if (number, hash) not in blocks.set_aside.rows:
+            fields = {"block": number, "transaction": hash or None, "error": reason[:300]}
+            log.warning("transfers set aside: the node does not return them", extra=fields)
+
+
 def _matches(log: ChainLog, row: TransferRecord) -> bool:
     """Return True if the log matches the row's sender and amount."""
-    return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
+    return (topic_address(log.topics[1]), log_amount(log)) == (row.sender, row.amount)
 
 
 def _same(row: TransferRecord) -> ColumnElement[bool]:

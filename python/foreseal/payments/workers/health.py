@@ -96,6 +96,10 @@ class HealthMonitor:
                 "configure one with them again until these orders are done"
             )
             reasons.append(reason("orders_without_destination", message))
+        unread = sum(state.set_aside.values())
+        if unread:
+            message = f"the node does not return the transfers of {unread} transactions or blocks: see the log"
+            reasons.append(reason("transfers_set_aside", message))
         if state.errors >= _FAILING:
             reasons.append(reason("worker_failing", f"the worker failed {state.errors} times in a row"))
         return {

@@ -20,7 +20,7 @@ CHECK_INTERVAL = 1.0
 CHECK_LIMIT = 2.0
 """Time limit of a check of the database in seconds. A check of the node gets it beyond the time limit of its call."""
 # Reasons that do not prevent payments yet.
-_WARNINGS = frozenset({"payee_low", "account_low", "orders_without_destination"})
+_WARNINGS = frozenset({"payee_low", "account_low", "orders_without_destination", "transfers_set_aside"})
 
 HealthReason = dict[str, str]
 

@@ -59,6 +59,7 @@ class ServiceMetrics:
             *_breaker_metrics(breaker),
             *_payee_metrics(monitor),
             *_worker_metrics(worker),
+            *_transfer_metrics(worker),
             *_database_metrics(monitor),
         )
 
@@ -194,6 +195,21 @@ def _worker_metrics(worker: WorkerState) -> Iterable[Metric]:
         "foreseal_pay_worker_last_success_timestamp_seconds",
         "Unix time of the last successful pass of the worker; before the first one, of its start.",
         lambda: _one(worker.started if worker.passed is None else worker.passed),
+    )
+
+
+def _transfer_metrics(worker: WorkerState) -> Iterable[Metric]:
+    yield Gauge(
+        "foreseal_pay_set_aside",
+        "Transactions and blocks whose transfers the node did not return, by destination.",
+        lambda: _by_label(dict(worker.set_aside)),
+        ("destination",),
+    )
+    yield SampledCounter(
+        "foreseal_pay_ignored_transfers_total",
+        "Transfers below the minimum amount, by destination.",
+        lambda: _by_label(dict(worker.ignored)),
+        ("destination",),
     )
 
 

@@ -82,6 +82,10 @@ class WorkerState:
 
     progress: dict[str, WatchProgress | None] = field(default_factory=dict)
     """Progress of each watcher by destination; None before its first read."""
+    set_aside: dict[str, int] = field(default_factory=dict)
+    """Transactions and blocks whose transfers could not be read, by destination."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """Transfers below the minimum that this process has read, by destination."""
     started: float = 0.0
     """Unix time in seconds at which the process started."""
     passed: float | None = None
@@ -208,6 +212,8 @@ class Worker:
                 fields = {"destination": destination.name, "error": f"{type(error).__name__}: {error}"[:300]}
                 log.debug("failed to read transfers", extra=fields)
                 first = first or error
+            self.state.set_aside[destination.name] = watcher.set_aside
+            self.state.ignored[destination.name] = watcher.ignored
         if first is not None:
             raise first
 

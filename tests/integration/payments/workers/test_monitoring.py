@@ -21,6 +21,8 @@ from foreseal.payments.workers.process_registry import WorkShare
 from foreseal.payments.workers.rejections import RejectionLog, rejection_reason
 from payments.api.monitored import MonitoredService
 from payments.api.service_harness import ServiceHarness, conforms
+from payments.fake.contracts import TOKEN, call_data
+from payments.people import BUYER
 from payments.shop import SHOP
 from repository import ROOT
 
@@ -285,6 +287,29 @@ def test_counters_of_alerts_have_each_series_from_the_start(monitored: Monitored
     errors = {each.__name__ for each in all_subclasses(DBAPIError)} - {IntegrityError.__name__}
     assert len(errors) == 7
     assert {f"foreseal_pay_database_errors_total{{error={each}}}": 0 for each in errors}.items() <= found.items()
+
+
+def test_unread_transfers_are_reported(service: ServiceHarness, monitored: MonitoredService) -> None:
+    service.settle()
+    data = call_data("transferWithMemo(address,uint256,bytes32)", SHOP.address, 7, bytes(32))
+    service.chain.inject(BUYER.address.lower(), TOKEN, data)
+    for _ in range(3):
+        service.chain.inject(BUYER.address.lower(), TOKEN, call_data("transfer(address,uint256)", SHOP.address, 0))
+    service.chain.mine()
+    service.node.max_logs = 1
+    monitored.service._worker.run_pass()
+    monitored.service.monitor.run_checks()
+    assert codes(monitored.health()) == ["transfers_set_aside"]
+    assert monitored.health()["status"] == "degraded"
+    assert samples(monitored.get("/metrics").text)["foreseal_pay_set_aside{destination=default}"] == 1
+    service.node.max_logs = None
+    service.chain.mine(60)
+    monitored.service._worker.run_pass()
+    monitored.service.monitor.run_checks()
+    assert codes(monitored.health()) == []
+    found = samples(monitored.get("/metrics").text)
+    assert found["foreseal_pay_set_aside{destination=default}"] == 0
+    assert found["foreseal_pay_ignored_transfers_total{destination=default}"] == 3
 
 
 def blocks_behind(monitored: MonitoredService) -> float | None:

@@ -27,6 +27,8 @@ class Disturbed(ABC):
         """Account nonces of which transactions with call data are rejected for good."""
         self.losses: list[tuple[str, bool]] = []
         """Methods whose next response is lost, and True if the call is executed before."""
+        self.max_logs: int | None = None
+        """Maximum number of logs of one result; the node rejects a call with more."""
         self.doubled = False
         """True if eth_getLogs returns every log twice, and one that was removed."""
         self.calls: list[str] = []
@@ -53,6 +55,8 @@ class Disturbed(ABC):
             if transaction.data and transaction.nonce in self.oversized:
                 raise RpcError(-32000, "oversized data: transaction size 131501, limit 131072")
         answer = self.answer(method, *params)
+        if self.max_logs is not None and _log_count(method, answer) > self.max_logs:
+            raise RpcError(-32005, "the result is too large")
         if loss is not None:
             raise ConnectionLost(f"the answer to {method} was lost")
         if self.doubled and method == "eth_getLogs":
@@ -95,6 +99,8 @@ class FakeNode(Disturbed):
         """Ether in wei of accounts whose balance is not the usual one."""
 
     def answer(self, method: str, *params: Any) -> Any:
+        if not hasattr(self, method):
+            raise RpcError(-32601, f"the method {method} does not exist")
         return getattr(self, method)(*params)
 
     def number(self, name: str) -> int:
@@ -205,3 +211,10 @@ def _fits(log: dict[str, Any], wanted: dict[str, Any]) -> bool:
     if len(log["topics"]) < len(wanted["topics"]):
         return False
     return all(each is None or topic in each for topic, each in zip(log["topics"], wanted["topics"], strict=False))
+
+
+def _log_count(method: str, answer: Any) -> int:
+    """Return the number of logs of a result."""
+    if method == "eth_getLogs":
+        return len(answer)
+    return len(answer["logs"]) if method == "eth_getTransactionReceipt" and answer is not None else 0
