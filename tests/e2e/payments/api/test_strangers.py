@@ -1,0 +1,94 @@
+"""Transactions of strangers with transfers to the payee and as many logs as 2^24 gas buys, next to real payments."""
+
+from pathlib import Path
+
+import rlp
+from eth_utils.crypto import keccak
+
+from foreseal.payments.contracts.development import TOKEN
+from live import live_node
+from live.accounts import DEV_ACCOUNTS
+from live.blocks import wait_for
+from live.sending import Sender
+from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, health, serving
+
+SECONDS = 60.0
+STRANGER = DEV_ACCOUNTS[11]
+LOGS = 40_000
+GAS = 2**24 - 1
+POLICY = """[policy]
+confirmed = "sealed"
+"""
+
+
+def logging_code(call: bytes) -> bytes:
+    """Return creation code that makes a call of the token, and then empty logs until the gas is used up."""
+    store = b"".join(
+        b"\x7f" + call[offset : offset + 32].ljust(32, b"\0") + b"\x60" + bytes([offset]) + b"\x52"
+        for offset in range(0, len(call), 32)
+    )
+    size = bytes([len(call)])
+    made = store + b"\x5f\x5f\x60" + size + b"\x5f\x5f\x73" + bytes.fromhex(TOKEN[2:]) + b"\x5a\xf1\x50"
+    # While more than 65,535 gas are left: LOG0.
+    return made + b"\x5b\x5f\x5f\xa0\x61\xff\xff\x5a\x11\x61" + len(made).to_bytes(2, "big") + b"\x57\x00"
+
+
+def word(value: str | int) -> bytes:
+    """Encode an address or a number."""
+    return (int(value, 16) if isinstance(value, str) else value).to_bytes(32, "big")
+
+
+def selector(signature: str) -> bytes:
+    return bytes(keccak(text=signature)[:4])
+
+
+def created_address(sender: str, nonce: int) -> str:
+    return "0x" + keccak(rlp.encode([bytes.fromhex(sender[2:]), nonce]))[12:].hex()
+
+
+def peak_memory(service: Serving) -> int:
+    """Return the largest resident memory of the process so far, in bytes."""
+    lines = Path(f"/proc/{service.process.pid}/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
+
+
+def test_payments_are_read_next_to_transactions_with_many_logs(tmp_path: Path) -> None:
+    chain_options = ("--payments", "--block-time", "1s", "--safe-depth", "2", "--finalized-depth", "4")
+    with live_node(*chain_options) as chain:
+        config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY)
+        with serving(config) as service, Shopper(service.url, api_key(config)) as shopper:
+            stranger, payer = Sender(chain.rpc, STRANGER), Sender(chain.rpc, BUYERS[0])
+            first = stranger.nonce()
+            for nonce in (first + 2, first + 3):
+                spender = created_address(STRANGER.address, nonce)
+                payer.send(
+                    to=TOKEN,
+                    data="0x" + (selector("approve(address,uint256)") + word(spender) + word(5)).hex(),
+                    gas=100_000,
+                )
+            free = selector("transfer(address,uint256)") + word(MERCHANT.address) + word(0)
+            paid = selector("transferFrom(address,address,uint256)") + word(BUYERS[0].address)
+            paid += word(MERCHANT.address) + word(5)
+            sent = [
+                stranger.send(to=None, data="0x" + logging_code(call).hex(), gas=GAS)
+                for call in (free, free, paid, paid)
+            ]
+            direct = payer.send(
+                to=TOKEN,
+                data="0x" + (selector("transfer(address,uint256)") + word(MERCHANT.address) + word(12_345)).hex(),
+                gas=100_000,
+            )
+            for hash in sent:
+                receipt = wait_for(lambda hash=hash: chain.rpc("eth_getTransactionReceipt", hash), SECONDS, "a receipt")
+                assert (receipt["status"], len(receipt["logs"]) > LOGS) == ("0x1", True)
+            shopper.made(f"/v1/orders/{shopper.stored('a', 1_500_000, BUYERS[1])}/capture")
+            wait_for(lambda: shopper.status("a") == "Used, captured / final", SECONDS, "a final capture")
+
+            def unmatched() -> dict[str, str]:
+                items = shopper.get("/v1/unmatched-transfers")["items"]
+                return {item["transaction_hash"]: item["amount"] for item in items}
+
+            expected = {direct: "12345", sent[2]: "5", sent[3]: "5"}
+            wait_for(lambda: unmatched() == expected, SECONDS, "the direct transfer and those with logs")
+            assert health(service.url)["reasons"] == []
+            assert peak_memory(service) < 512 * 2**20
