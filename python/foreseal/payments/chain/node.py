@@ -69,7 +69,7 @@ class LogFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class LogPage:
+class ChainLogPage:
     """Part of the logs of a filter."""
 
     logs: Sequence[ChainLog]

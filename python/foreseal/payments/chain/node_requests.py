@@ -18,7 +18,15 @@ from foreseal.payments.chain.errors import (
     TemporaryRejection,
     Underpriced,
 )
-from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter, LogPage, NodeRequest
+from foreseal.payments.chain.node import (
+    BlockHead,
+    BlockTag,
+    ChainLog,
+    ChainReceipt,
+    LogFilter,
+    ChainLogPage,
+    NodeRequest,
+)
 
 # Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
 _DUPLICATE_ERRORS = (
@@ -125,17 +133,17 @@ def logs(log_filter: LogFilter) -> NodeRequest[list[ChainLog]]:
     return NodeRequest("eth_getLogs", (_parameters(log_filter),), read, recover)
 
 
-def log_page(log_filter: LogFilter, cursor: str | None) -> NodeRequest[LogPage]:
+def log_page(log_filter: LogFilter, cursor: str | None) -> NodeRequest[ChainLogPage]:
     """Request logs of numbered blocks in pages, a method of Foreseal nodes. `cursor` is that of the page before."""
     query: dict[str, Any] = {"filter": _parameters(log_filter)}
     if cursor is not None:
         query["cursor"] = cursor
 
-    def read(found: Any) -> LogPage:
+    def read(found: Any) -> ChainLogPage:
         with read_object("foreseal_getLogs"):
             if any(log.get("removed") for log in found["logs"]):
                 raise ChainReorganized("the chain was reorganized between two pages of logs")
-            return LogPage([read_log(log) for log in found["logs"]], found["cursor"])
+            return ChainLogPage([read_log(log) for log in found["logs"]], found["cursor"])
 
     return NodeRequest("foreseal_getLogs", (query,), read)
 

@@ -62,7 +62,7 @@ class NodeSection(Section):
     chain_id: int = Field(ge=1, le=_LATEST, description="Required chain id of the node (EIP-155).", examples=[31337])
     websocket: WebSocketUrl | None = Field(
         default=None,
-        description="WebSocket of a Foreseal node; new steps wake the service.",
+        description="WebSocket of the node; its blocks, and the steps of a Foreseal node, wake the service.",
         examples=["ws://127.0.0.1:8545"],
     )
     poll_ms: int = Field(

@@ -27,11 +27,11 @@ from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.telemetry.exporters import ServiceTelemetry
 from foreseal.payments.telemetry.order_spans import to_attempt
 from foreseal.payments.telemetry.trace_ids import TraceIds
-from foreseal.payments.workers.feed_listener import FeedListener
 from foreseal.payments.workers.health import HealthMonitor
 from foreseal.payments.workers.process_name import ProcessName, acquire_name, build_lock
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.service_metrics import ServiceMetrics
+from foreseal.payments.workers.step_listener import StepListener
 from foreseal.payments.workers.webhook_dispatcher import MIN_LEASE, DispatcherSettings, WebhookDispatcher
 from foreseal.payments.workers.worker import Worker
 
@@ -71,7 +71,7 @@ class Service:
         self.metrics.sample(self.monitor, self._worker.state, backend.breaker)
         self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
-        self._waking = None if websocket is None else FeedListener(websocket, self._repeating.wake)
+        self._waking = None if websocket is None else StepListener(websocket, self._repeating.wake)
         requests = IdempotentRequests(backend.database, backend.clock, name.owner, lease)
         self._payments = PaymentQueue(backend.database, requests, self._dispatcher.wake)
         trace = None if self._tracers is None else self._tracers.requests.record

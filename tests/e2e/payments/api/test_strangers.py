@@ -91,4 +91,4 @@ def test_payments_are_read_next_to_transactions_with_many_logs(tmp_path: Path) -
             expected = {direct: "12345", sent[2]: "5", sent[3]: "5"}
             wait_for(lambda: unmatched() == expected, SECONDS, "the direct transfer and those with logs")
             assert health(service.url)["reasons"] == []
-            assert peak_memory(service) < 512 * 2**20
+            assert peak_memory(service) < 384 * 2**20
