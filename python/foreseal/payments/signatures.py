@@ -49,10 +49,14 @@ class SignatureChecks:
                 self._accepted[position] = batch.add(check)
         batch.execute(node)
 
+    def has_code(self, position: int) -> bool:
+        """Return True if the signer is a wallet with code. Raises the node's errors."""
+        return bool(self._code[position].result())
+
     def require(self, position: int) -> None:
         """Raise `InvalidSignature` unless the signer made the signature, and the node's errors."""
         each = self._signed[position]
-        if self._code[position].result():
+        if self.has_code(position):
             self._require_wallet(each.signer, self._accepted[position])
             return
         try:

@@ -56,6 +56,7 @@ webhook_concurrency = 64
 confirmed = "finalized"
 refundable = "confirmed"
 max_gwei = 7
+payer_code_gas = 200_000
 [[webhooks]]
 url = "http://a.example/hook"
 secret_env = "A"
@@ -69,7 +70,7 @@ allow_private = true
     found = read(file)
     assert found.serve.listen == ("::1", 0)
     assert (found.policy.policy().tier, found.policy.refundable) == (ConfirmationTier.FINALIZED, Finality.CONFIRMED)
-    assert found.policy.fees().max_fee == 7 * 10**9
+    assert found.policy.fees() == FeeSettings(max_fee=7 * 10**9, payer_code_gas=200_000)
     assert [(hook.url, hook.secret()) for hook in found.webhooks] == [
         ("http://a.example/hook", Secret(None, "A")),
         ("http://b.lan:81/", Secret(Path("b.secret"), None)),

@@ -33,6 +33,7 @@ from foreseal.payments.chain.node import (
     ChainReceipt,
     LogFilter,
     NodeRequest,
+    SimulatedTransaction,
 )
 from foreseal.payments.chain.request_batch import PendingAnswer, RequestBatch
 from foreseal.payments.chain.rpc_node import BatchClient, RpcNode
@@ -78,6 +79,7 @@ __all__ = [
     "RestrictionReads",
     "Reverted",
     "RpcNode",
+    "SimulatedTransaction",
     "TemporaryRejection",
     "Token",
     "TokenReads",

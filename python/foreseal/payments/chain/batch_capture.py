@@ -54,6 +54,24 @@ _WALLET_HEAD_SIZE = 7 * _WORD_SIZE
 _SIGNATURE_OFFSET = (6 * _WORD_SIZE).to_bytes(_WORD_SIZE, "big")
 
 
+def forwarding_code(token: str, call_gas: int) -> bytes:
+    """Return code that calls the token with the call data that it receives, and returns or reverts like the token.
+
+    In a simulation it replaces the code of the contract, which hides why the token rejects an authorization. The token
+    sees the same caller, origin and gas as in a transaction.
+    """
+    target, gas = bytes.fromhex(token.removeprefix("0x")), call_gas.to_bytes(4, "big")
+    # Copies the call data, calls the token, copies its output; then REVERT, or RETURN after a success.
+    return (
+        bytes.fromhex("363d3d373d3d363d3d73")
+        + target
+        + b"\x63"
+        + gas
+        + bytes.fromhex("f13d600060003e")
+        + bytes.fromhex("6031573d6000fd5b3d6000f3")
+    )
+
+
 def token_request(contract: str, block: BlockTag) -> NodeRequest[str]:
     """Request the token that a batch capture contract captures."""
     return number_request(contract, TOKEN, block).map(_to_address)

@@ -104,6 +104,23 @@ class NodeRequest(Generic[T]):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedTransaction:
+    """A transaction that is executed without being sent. Fees are in wei per gas."""
+
+    sender: str
+    target: str
+    data: bytes
+    gas: int
+    """Gas limit."""
+    fee: int
+    """maxFeePerGas."""
+    priority_fee: int
+    """maxPriorityFeePerGas."""
+    code: bytes | None = None
+    """Code that the target has in the simulation, in place of its own."""
+
+
 class ChainNode(Protocol):
     """An Ethereum node. Every method may raise `NoResponse`, `RejectedByNode` and `Incomplete`."""
 

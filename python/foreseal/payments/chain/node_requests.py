@@ -22,10 +22,11 @@ from foreseal.payments.chain.node import (
     BlockHead,
     BlockTag,
     ChainLog,
+    ChainLogPage,
     ChainReceipt,
     LogFilter,
-    ChainLogPage,
     NodeRequest,
+    SimulatedTransaction,
 )
 
 # Messages of geth and reth, then of anvil, Hardhat and Erigon. These rejections have no error codes of their own.
@@ -220,6 +221,30 @@ def estimate_gas(sender: str, to: str, data: bytes, block: BlockTag) -> NodeRequ
     """Request a sufficient gas limit."""
     fields = {"from": sender, "to": to, "data": "0x" + data.hex()}
     return NodeRequest("eth_estimateGas", (fields, _block(block)), hex_number)
+
+
+def simulate(transaction: SimulatedTransaction, block: BlockTag) -> NodeRequest[bytes]:
+    """Request the output of a transaction, which is executed with its gas limit and fees.
+
+    Fails with `TemporaryRejection` if its sender cannot pay them.
+    """
+    fields = {
+        "from": transaction.sender,
+        "to": transaction.target,
+        "data": "0x" + transaction.data.hex(),
+        "gas": hex(transaction.gas),
+        "maxFeePerGas": hex(transaction.fee),
+        "maxPriorityFeePerGas": hex(transaction.priority_fee),
+    }
+    code = transaction.code
+    overrides = () if code is None else ({transaction.target: {"code": "0x" + code.hex()}},)
+
+    def recover(error: ChainError) -> bytes:
+        if isinstance(error, RejectedByNode) and "insufficient" in str(error).lower():
+            raise TemporaryRejection(f"{transaction.sender} cannot pay the gas: {error}") from error
+        raise error
+
+    return NodeRequest("eth_call", (fields, _block(block), *overrides), hex_bytes, recover)
 
 
 def priority_fee() -> NodeRequest[int]:

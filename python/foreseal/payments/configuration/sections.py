@@ -318,6 +318,12 @@ class PolicySection(Section):
     )
     valid_seconds: int = Field(default=3_600, ge=1, le=_YEAR, description="Default validity of an order, in seconds.")
     max_gwei: int = Field(default=500, ge=1, le=10**9, description="Maximum fee per gas of a transaction, in gwei.")
+    payer_code_gas: int = Field(
+        default=500_000,
+        ge=0,
+        le=2**24,
+        description="Maximum gas that a payer that is a contract (ERC-1271) may add to a transaction.",
+    )
     patience_blocks: int = Field(
         default=10,
         ge=1,
@@ -336,8 +342,10 @@ class PolicySection(Section):
         return ConfirmationPolicy(self.confirmed, self.blocks)
 
     def fees(self) -> FeeSettings:
-        """Return the fee limits of transactions."""
-        return FeeSettings(max_fee=self.max_gwei * GWEI, patience_blocks=self.patience_blocks)
+        """Return the limits of fees and gas of transactions."""
+        return FeeSettings(
+            max_fee=self.max_gwei * GWEI, patience_blocks=self.patience_blocks, payer_code_gas=self.payer_code_gas
+        )
 
     def sender(self, ledger: Ledger, node: ChainNode, intents: TransactionIntents) -> TransactionSender:
         """Return the sender of an account's transactions with this policy."""

@@ -54,7 +54,7 @@ class Cancellations:
         if Token(node, order.token).authorization_used(message.authorizer, order.nonce, "pending"):
             self._progress.reconcile(id)
             raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
-        call = self._sender.call(order.token, cancel_call(message, signature))
+        call = self._sender.call(order.token, cancel_call(message, signature), message.authorizer)
         with self._ledger.database.transaction() as tx:
             self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.CANCEL)
             intent = self._sender.intents.store(tx, Purpose.CANCEL, id, call)

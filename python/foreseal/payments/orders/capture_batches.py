@@ -37,6 +37,11 @@ class CaptureBatch:
     call: TransactionCall
 
 
+def forwarded_gas(call: TransactionCall) -> int:
+    """Return the gas that the contract forwards to the token for a capture with this call."""
+    return max(CALL_GAS, call.gas)
+
+
 def plan_batches(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
     """Return transactions that capture these orders, whose payee is the contract.
 

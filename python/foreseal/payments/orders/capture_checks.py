@@ -4,7 +4,7 @@ No check reserves money; only a receipt proves payment.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from foreseal.payments.chain import (
@@ -17,12 +17,12 @@ from foreseal.payments.chain import (
     TokenReads,
     TransferParties,
 )
-from foreseal.payments.chain.batch_capture import merchant_request, token_request
+from foreseal.payments.chain.batch_capture import forwarding_code, merchant_request, token_request
 from foreseal.payments.chain.checkout import capture_call, captured_request
 from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.capture_batches import MAX_CALL_GAS
+from foreseal.payments.orders.capture_batches import MAX_CALL_GAS, BatchedCapture, forwarded_gas, plan_batches
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.orders.terms import SignedOrder, authorization, message, permit
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
@@ -131,6 +131,7 @@ class PendingCaptureChecks:
     ) -> None:
         """Add the requests to the batch."""
         self._node = sender.node
+        self._sender = sender
         self._merchant = merchant
         self._targets = targets
         self._token = TokenReads(merchant.domain.contract)
@@ -169,7 +170,34 @@ class PendingCaptureChecks:
                 results.append(self._call(target, read))
             except (NotCapturable, InvalidSignature, SendingError, ChainError) as error:
                 results.append(error)
+        self._simulate(results)
         return results
+
+    def _simulate(self, results: list[TransactionCall | CaptureRejection]) -> None:
+        """Replace the calls of payers with code that revert with the fees and the gas limit of the transaction."""
+        batch = RequestBatch()
+        outputs = {
+            position: batch.add(self._simulation(self._targets[position].order, call))
+            for position, call in enumerate(results)
+            if isinstance(call, TransactionCall) and self._signatures.has_code(position)
+        }
+        batch.execute(self._node)
+        for position, output in outputs.items():
+            try:
+                output.result()
+            except Reverted as error:
+                obstacle = NotCapturable(self._targets[position].order.id, CaptureObstacle.REVERTS, error.reason)
+                obstacle.__cause__ = error
+                results[position] = obstacle
+            except ChainError as error:
+                results[position] = error
+
+    def _simulation(self, order: SignedOrder, call: TransactionCall) -> NodeRequest[bytes]:
+        if not is_batched(order, self._merchant):
+            return self._sender.simulation(call)
+        (alone,) = plan_batches([BatchedCapture(order, call)])
+        forwarded = replace(call, target=order.payee, gas=alone.call.gas)
+        return self._sender.simulation(forwarded, forwarding_code(order.token, forwarded_gas(call)))
 
     def _contract_reads(self, batch: RequestBatch) -> _ContractReads | None:
         contract = self._merchant.batch_capture

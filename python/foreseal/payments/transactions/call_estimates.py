@@ -4,6 +4,7 @@ from foreseal.payments.chain import BlockHead, Incomplete, PendingAnswer, Reques
 from foreseal.payments.transactions.errors import FeeTooHigh, GasTooHigh, TransactionTooLarge, WrongChain
 from foreseal.payments.transactions.fees import FeeQuote, FeeSettings
 from foreseal.payments.transactions.intents import TransactionCall
+from foreseal.payments.transactions.ordinary_gas import ordinary_gas
 
 MAX_TRANSACTION_GAS = 16_777_216
 """Maximum gas limit of a transaction (EIP-7825). Blocks of other rules have room for more, but no payment needs it."""
@@ -57,14 +58,25 @@ class CallEstimates:
         quote = FeeQuote(2 * head.base_fee + priority_fee, priority_fee)
         if quote.fee > self._fees.max_fee:
             raise FeeTooHigh(f"{quote.fee} wei per gas exceed the maximum of {self._fees.max_fee}")
-        limit = self._gas_limit(gas.result(), head)
+        limit = self._gas_limit(gas.result(), head, data)
         return TransactionCall(target, data, limit, quote, self._nonce.result(), head.number)
 
-    def _gas_limit(self, estimate: int, head: BlockHead) -> int:
-        """Return the gas limit for an estimate. Raises `GasTooHigh` if no transaction of the block may have it."""
+    def _gas_limit(self, estimate: int, head: BlockHead, data: bytes) -> int:
+        """Return the gas limit for an estimate.
+
+        Raises `GasTooHigh` if no transaction of the block may have it, or if the code of payers needs too much.
+        """
         most = MAX_TRANSACTION_GAS if head.gas_limit is None else min(MAX_TRANSACTION_GAS, head.gas_limit)
         if estimate > most:
             raise GasTooHigh(f"the call needs {estimate} gas; a transaction may have at most {most}")
+        ordinary, added = ordinary_gas(data), self._fees.payer_code_gas
+        if ordinary is not None:
+            most = min(most, ordinary + added)
+        if estimate > most:
+            raise GasTooHigh(
+                f"the call needs {estimate} gas; the maximum is {most}: {ordinary} for payers without code, and "
+                f"payer_code_gas = {added}"
+            )
         return min(estimate * self._fees.gas_percent // 100, most)
 
 

@@ -4,7 +4,7 @@
 SendingError
 ├── TransactionStillOpen  an earlier transaction for the same purpose may still be included
 ├── FeeTooHigh            the chain requires more than the limit
-├── GasTooHigh            the call needs more gas than a transaction may have
+├── GasTooHigh            the call needs more gas than a transaction, or the code of payers, may have
 ├── TransactionTooLarge   the transaction has more bytes than nodes accept
 ├── WrongChain            the node serves another chain than the sender signs for
 ├── WrongAccount          the transaction belongs to another account than the key's
@@ -26,7 +26,7 @@ class FeeTooHigh(SendingError):
 
 
 class GasTooHigh(SendingError):
-    """The call needs more gas than a transaction of the next block may have."""
+    """The call needs more gas than a transaction of the next block, or the code of payers, may have."""
 
 
 class TransactionTooLarge(SendingError):

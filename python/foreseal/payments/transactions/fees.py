@@ -1,4 +1,4 @@
-"""Transaction fees (EIP-1559), and the increase for a replacement."""
+"""Limits of fees (EIP-1559) and gas, and the increase for a replacement."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ GWEI = 10**9
 
 @dataclass(frozen=True, slots=True)
 class FeeSettings:
-    """Fee limits, in wei per gas and in blocks."""
+    """Limits of fees and gas, in wei per gas, gas and blocks."""
 
     max_fee: int = 500 * GWEI
     """Highest maxFeePerGas that a transaction offers."""
@@ -17,6 +17,8 @@ class FeeSettings:
     """Blocks without inclusion after which a transaction is replaced by one that pays more."""
     gas_percent: int = 125
     """Gas limit as a percentage of the estimate."""
+    payer_code_gas: int = 500_000
+    """Maximum gas that the code of payers may add to the ordinary gas of a transaction (`ordinary_gas`)."""
 
 
 @dataclass(frozen=True, slots=True)

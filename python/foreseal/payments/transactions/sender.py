@@ -30,10 +30,12 @@ from foreseal.payments.chain import (
     Heads,
     Incomplete,
     InvalidTransaction,
+    NodeRequest,
     NonceTooLow,
     NoResponse,
     RejectedByNode,
     RequestBatch,
+    SimulatedTransaction,
     TemporaryRejection,
     Underpriced,
     heads,
@@ -144,16 +146,34 @@ class TransactionSender:
         """Account that signs the transactions."""
         return self.intents.account
 
-    def call(self, target: str, data: bytes) -> TransactionCall:
+    def call(self, target: str, data: bytes, code_at: str | None = None) -> TransactionCall:
         """Return gas limit, fees and account nonce of a call, estimated at `pending`.
 
-        Raises `Reverted` if it would revert, `FeeTooHigh`, `WrongChain`, and the node's errors.
+        `code_at` is an account, such as a payer, whose code may decide if the call succeeds. If it has code, the final
+        transaction is simulated as well. Raises `Reverted` if it would revert, `FeeTooHigh`, `GasTooHigh`,
+        `WrongChain`, and the node's errors.
         """
         batch = RequestBatch()
         estimates = self.estimates(batch)
         gas = estimates.add(target, data)
+        code = None if code_at is None else batch.add(node_requests.code(code_at, "pending"))
         batch.execute(self.node)
-        return estimates.call(target, data, gas)
+        call = estimates.call(target, data, gas)
+        if code is not None and code.result():
+            self.node.execute(self.simulation(call))
+        return call
+
+    def simulation(self, call: TransactionCall, code: bytes | None = None) -> NodeRequest[bytes]:
+        """Return the request that executes a call at `pending` like its transaction.
+
+        An estimate has neither fees nor a gas limit, so code that reads them may act differently in it. `code` replaces
+        that of the target. The request fails with `Reverted`, and with `TemporaryRejection` if the account cannot pay.
+        """
+        fees = call.quote
+        simulated = SimulatedTransaction(
+            self.account.address, call.target, call.data, call.gas, fees.fee, fees.priority_fee, code
+        )
+        return node_requests.simulate(simulated, "pending")
 
     def estimates(self, batch: RequestBatch) -> CallEstimates:
         """Return estimates for calls of this account, whose requests are added to a batch."""

@@ -70,7 +70,7 @@ class StepListener:
             for ident, stream in _STREAMS.items():
                 call = {"jsonrpc": "2.0", "id": ident, "method": "eth_subscribe", "params": [stream]}
                 connection.send(orjson.dumps(call).decode())
-            # What happened before the subscriptions is read at once.
+            # The subscriptions miss what happened before them.
             self._wake()
             while not self._stopping.is_set():
                 self._receive(orjson.loads(connection.recv()))

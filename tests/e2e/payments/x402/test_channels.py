@@ -22,6 +22,7 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import PaymentPayload
 
 from foreseal.payments.x402.models import GrantRecord
+from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.selling import ORIGIN, Selling, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, NETWORK, SHOP, TOKEN, World
 
@@ -93,6 +94,20 @@ def test_twenty_vouchers_are_claimed_at_once(world: World, selling: Selling) -> 
     forged = stale.model_copy(update={"payload": stale.payload | {"voucher": another_sum}})
     assert selling.get("/tick", forged).status_code == 402
     assert selling.runs == {"/tick": 21}
+
+
+@pytest.mark.parametrize("code", [spending_wallet(2_000_000), unpriced_wallet()], ids=["dear", "unpriced"])
+def test_deposit_of_a_wallet_that_would_cost_gas_for_nothing_is_rejected(
+    world: World, selling: Selling, code: bytes
+) -> None:
+    with world.rollback():
+        world.rpc("anvil_setCode", BUYERS[22].address, "0x" + code.hex())
+        sent = world.sent_by(FACILITATOR.address)
+        answers, recorded = buying(selling, BUYERS[22], 1)
+        assert [payment.payload["type"] for payment in recorded.payments] == ["deposit"]
+        assert answers[0].status_code == 402, answers[0].text
+        assert selling.runs == {}
+        assert world.sent_by(FACILITATOR.address) == sent
 
 
 def test_claimed_voucher_is_rejected(selling: Selling) -> None:

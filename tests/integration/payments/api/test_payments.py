@@ -228,6 +228,20 @@ def test_group_is_processed_one_by_one_after_a_conflict(service: ServiceHarness)
 
 
 @pytest.mark.fake_chain
+def test_payer_that_needs_too_much_gas_is_rejected(service: ServiceHarness) -> None:
+    service.node.eth_estimateGas = lambda call, block: hex(12_600_000)
+    error = service.refused(409, "gas_too_high", PATH, payment(service, "a", 1_000))
+    assert error["message"] == (
+        "the call needs 12600000 gas; the maximum is 595000: 95000 for payers without code, and payer_code_gas = 500000"
+    )
+    del service.node.eth_estimateGas
+    assert service.request("GET", "/v1/orders/a").status_code == 404
+    service.made(PATH, payment(service, "b", 1_000))
+    service.settle()
+    assert service.state("b") == "Used, captured / final"
+
+
+@pytest.mark.fake_chain
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
 @pytest.mark.parametrize("bulk", [False, True], ids=["single", "bulk"])
 def test_crash_at_any_point_captures_each_payment_once(service: ServiceHarness, point: CrashPoint, bulk: bool) -> None:

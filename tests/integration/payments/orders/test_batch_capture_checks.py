@@ -119,7 +119,7 @@ def test_expensive_captures_have_their_own_transactions(batching: Shop) -> None:
     shop.settle()
     assert {shop.status(id) for id in ids} == {"Used, captured / final"}
     check_books(shop)
-    shop.sender.fees = FeeSettings(gas_percent=100_000)
+    shop.sender.fees = FeeSettings(gas_percent=100_000, payer_code_gas=2**24)
     (rejected,) = shop.groups.check([shop.payment("d", 1)])
     assert isinstance(rejected, NotCapturable)
     assert (rejected.obstacle, "can forward at most" in rejected.detail) == (CaptureObstacle.REVERTS, True)

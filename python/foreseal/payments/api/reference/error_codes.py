@@ -43,7 +43,7 @@ ERROR_CODES = (
     ErrorCode("not_cancelable", 409, "The authorization cannot be canceled."),
     ErrorCode("still_open", 409, "An earlier transaction of the object has no outcome yet."),
     ErrorCode("would_revert", 409, "The transaction would revert."),
-    ErrorCode("gas_too_high", 409, "The transaction would need more gas than a transaction may have."),
+    ErrorCode("gas_too_high", 409, "The call needs more gas than a transaction, or a payer's code, may have."),
     ErrorCode("transaction_too_large", 409, "The transaction would have more bytes than nodes accept."),
     ErrorCode("in_progress", 409, "The same request is in progress; repeat it after Retry-After."),
     ErrorCode("destination_not_configured", 409, "The configuration has no destination with this token and payee."),

@@ -25,7 +25,7 @@ from foreseal.payments.chain import ChainNode, ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
-from foreseal.payments.transactions import TransactionSigner
+from foreseal.payments.transactions import GasTooHigh, TransactionSigner
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
@@ -44,6 +44,7 @@ from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, fi
 
 _log = logging.getLogger(__name__)
 
+_GAS_TOO_HIGH = "gas_too_high"
 _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
 
@@ -98,12 +99,12 @@ class _Writing:
 class _Rehearsal:
     """A simulated settlement, which ends where the transaction would be stored."""
 
-    def __init__(self, node: ChainNode, account: str) -> None:
-        self._node = node
-        self._account = account
+    def __init__(self, settlements: Settlements, key: PaymentKey) -> None:
+        self._settlements = settlements
+        self._key = key
 
     def submit(self, target: str, data: bytes) -> str:
-        self._node.estimate_gas(self._account, target, data, "pending")
+        self._settlements.call(self._key, target, data)
         return "0x" + "ff" * 32
 
     def receipt(self) -> ChainReceipt:
@@ -151,14 +152,29 @@ class Facilitator:
         found = _schemes(signer, self._network, None).verify(payment, requirements)
         if not found.is_valid:
             signer.raise_failure()
-        if found.is_valid and requirements.scheme == EXACT and "permit2Authorization" in payment.payload:
-            # The scheme checks signature, allowance and balance, but simulates nothing.
-            rehearsal = _Rehearsal(self.node, self.account.address)
-            signer = self._signer(rehearsal)
-            rehearsed = _schemes(signer, self._network, rehearsal).settle(payment, requirements)
-            if rehearsed.error_reason != PENDING:
-                signer.raise_failure()
-                return VerifyResponse(is_valid=False, invalid_reason=rehearsed.error_reason, payer=payer)
+        if found.is_valid and (_is_unsimulated(payment) or (signer.has_code(payer) and _is_transfer(payment))):
+            rejected = self._rehearse(payment, requirements)
+            if rejected is not None:
+                return VerifyResponse(
+                    is_valid=False,
+                    invalid_reason=rejected.error_reason,
+                    invalid_message=rejected.error_message,
+                    payer=payer,
+                )
+        return found
+
+    def _rehearse(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
+        """Return the failure of a simulated settlement, or None if the payment would be settled."""
+        requested = settled(payment, requirements)
+        rehearsal = _Rehearsal(self.settlements, requested.key)
+        signer = self._signer(rehearsal)
+        found = _schemes(signer, self._network, rehearsal).settle(payment, requirements)
+        if found.error_reason == PENDING:
+            return None
+        try:
+            signer.raise_failure()
+        except GasTooHigh as error:
+            return self._failure(requested, _GAS_TOO_HIGH, str(error))
         return found
 
     def settle(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
@@ -187,7 +203,10 @@ class Facilitator:
         if not found.success:
             elsewhere = self._elsewhere(requested)
             if elsewhere is None and found.error_reason != PENDING:
-                signer.raise_failure()
+                try:
+                    signer.raise_failure()
+                except GasTooHigh as error:
+                    return self._failure(requested, _GAS_TOO_HIGH, str(error))
             return elsewhere or found
         landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
         return found.model_copy(update={"transaction": landed})
@@ -264,10 +283,25 @@ class Facilitator:
             amount=str(amount),
         )
 
-    def _failure(self, requested: Payment, reason: str) -> SettleResponse:
+    def _failure(self, requested: Payment, reason: str, message: str | None = None) -> SettleResponse:
         return SettleResponse(
-            success=False, error_reason=reason, payer=requested.key.payer, transaction="", network=self._network
+            success=False,
+            error_reason=reason,
+            error_message=message,
+            payer=requested.key.payer,
+            transaction="",
+            network=self._network,
         )
+
+
+def _is_unsimulated(payment: PaymentPayload) -> bool:
+    """Return True if the scheme checks signature, allowance and balance, but simulates nothing."""
+    return payment.accepted.scheme == EXACT and "permit2Authorization" in payment.payload
+
+
+def _is_transfer(payment: PaymentPayload) -> bool:
+    """Return True if the settlement of a payment is a transaction that its payer signed."""
+    return payment.accepted.scheme in (EXACT, UPTO) or payment.payload.get("type") == "deposit"
 
 
 def _schemes(signer: NodeSigner, network: str, writing: _Writing | _Rehearsal | None) -> x402FacilitatorSync:

@@ -3,7 +3,7 @@
 ```text
 wait for the payer's lock            only one settlement of a payer is in flight
   |
-simulate on `pending`                would revert: rejected, nothing is stored
+simulate on `pending`                would revert, or needs too much gas: rejected, nothing is stored
   |
   |  one database transaction:       the lock, if no other settlement held it since
   |                                  the settlement: unique by chain, contract, payer and nonce
@@ -27,6 +27,7 @@ from sqlalchemy import Connection, func, select, update
 
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.chain.token import transfers
+from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
 from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord
@@ -113,8 +114,8 @@ class Settlements:
     def submit(self, request: SettlementRequest, target: str, data: bytes) -> str:
         """Return the hash of the transaction that settles a payment: a new one, or the one of an earlier request.
 
-        Raises `AlreadySettling` if it is settled on other terms, `Reverted` if it would revert, TimeoutError if the
-        payer's lock stays taken, and the node's errors.
+        Raises `AlreadySettling` if it is settled on other terms, `Reverted` if it would revert, `SendingError` such as
+        `GasTooHigh`, TimeoutError if the payer's lock stays taken, and the node's errors.
         """
         key = request.payment.key
 
@@ -124,7 +125,7 @@ class Settlements:
                 return None  # another settlement of this payer is in flight
             if self._begun(request):
                 return 0
-            call = self.sender.call(target, data)
+            call = self.call(key, target, data)
             try:
                 with self.ledger.database.transaction() as tx:
                     if count is None or not self._acquire(tx, key, count):
@@ -142,6 +143,14 @@ class Settlements:
         found = self.newest(key)
         assert found is not None, "a stored settlement has signed bytes"
         return found
+
+    def call(self, key: PaymentKey, target: str, data: bytes) -> TransactionCall:
+        """Return the call that settles a payment, with its estimates, and store nothing.
+
+        If the payer has code, the final transaction is simulated as well; so is each one about channels, in which the
+        code of several accounts may run. Raises `Reverted`, `SendingError` and the node's errors.
+        """
+        return self.sender.call(target, data, target if target == BATCH_SETTLEMENT else key.payer)
 
     def release(self, request: SettlementRequest) -> None:
         """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""

@@ -19,7 +19,7 @@ from x402.mechanisms.evm.multicall import encode_contract_call
 from x402.mechanisms.evm.types import TransactionReceipt, TypedDataDomain, TypedDataField
 from x402.mechanisms.evm.verify import verify_typed_data_strict
 
-from foreseal.payments.chain import ChainNode, ChainReceipt, NoResponse, Reverted, Token
+from foreseal.payments.chain import ChainNode, ChainReceipt, NoResponse, Reverted, TemporaryRejection, Token
 from foreseal.payments.contracts import load
 from foreseal.payments.transactions import SendingError
 
@@ -50,7 +50,8 @@ class NodeSigner:
         self._node = node
         self._account = account
         self._writer = writer
-        self._failure: NoResponse | SendingError | None = None
+        self._failure: NoResponse | TemporaryRejection | SendingError | None = None
+        self._coded: set[str] = set()
 
     def raise_failure(self) -> None:
         """Raise the last failure of node or sender, if there was one. The schemes report it as an invalid payment."""
@@ -69,7 +70,14 @@ class NodeSigner:
     def get_code(self, address: str) -> bytes:
         """Return the code of an account."""
         with self._noting_failure():
-            return self._node.code(to_checksum_address(address), _BLOCK)
+            code = self._node.code(to_checksum_address(address), _BLOCK)
+        if code:
+            self._coded.add(to_checksum_address(address))
+        return code
+
+    def has_code(self, address: str) -> bool:
+        """Return True if a scheme read the code of this account, and it has some."""
+        return address in self._coded
 
     def get_balance(self, address: str, token_address: str) -> int:
         """Return the balance of a token in smallest units."""
@@ -136,7 +144,7 @@ class NodeSigner:
     def _noting_failure(self) -> Iterator[None]:
         try:
             yield
-        except (NoResponse, SendingError) as error:
+        except (NoResponse, TemporaryRejection, SendingError) as error:
             self._failure = error
             raise
 

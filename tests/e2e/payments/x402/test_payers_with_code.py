@@ -1,0 +1,84 @@
+"""Payers with code at the facilitator: they decide neither the gas of a settlement nor that it reverts."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from x402.schemas import PaymentRequirements
+
+from foreseal.payments.chain import TemporaryRejection
+from foreseal.payments.x402.facilitator.facilitator import Facilitator
+from foreseal.payments.x402.payment_key import settled
+from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
+from payments.x402.paying import demand, over_permit2, pay
+from payments.x402.world import BUYERS, FACILITATOR, World
+
+WALLET, ORDINARY = BUYERS[20], BUYERS[21]
+DEMANDS = [demand(1000), over_permit2(1100), demand(1000, "upto")]
+each_scheme = pytest.mark.parametrize("asked", DEMANDS, ids=["eip3009", "permit2", "upto"])
+
+
+@pytest.fixture
+def changed(world: World) -> Iterator[World]:
+    """Provide the node, whose chain is restored after the test."""
+    with world.rollback():
+        yield world
+
+
+@pytest.fixture
+def facilitator(changed: World, sqlite: Callable[[], str]) -> Facilitator:
+    return changed.facilitator(sqlite())
+
+
+def become(world: World, code: bytes) -> None:
+    """Give the buyer code."""
+    world.rpc("anvil_setCode", WALLET.address, "0x" + code.hex())
+
+
+@each_scheme
+def test_dear_wallet_is_rejected_and_others_pay(
+    changed: World, facilitator: Facilitator, asked: PaymentRequirements
+) -> None:
+    become(changed, spending_wallet(2_000_000))
+    payment, sent = pay(WALLET, asked), changed.sent_by(FACILITATOR.address)
+    verified = facilitator.verify(payment, asked)
+    assert (verified.is_valid, verified.invalid_reason) == (False, "gas_too_high")
+    found = facilitator.settle(payment, asked)
+    assert (found.success, found.error_reason, found.transaction) == (False, "gas_too_high", "")
+    for message in (verified.invalid_message, found.error_message):
+        assert "for payers without code, and payer_code_gas = 500000" in str(message)
+    assert facilitator.settlements.find(settled(payment, asked).key) is None
+    assert changed.sent_by(FACILITATOR.address) == sent
+    assert facilitator.settle(pay(ORDINARY, asked), asked).success
+
+
+@each_scheme
+def test_wallet_within_the_maximum_pays(changed: World, facilitator: Facilitator, asked: PaymentRequirements) -> None:
+    become(changed, spending_wallet(300_000))
+    payment = pay(WALLET, asked)
+    verified = facilitator.verify(payment, asked)
+    assert verified.is_valid, verified
+    found = facilitator.settle(payment, asked)
+    assert found.success, found
+    assert int(changed.receipt(found.transaction)["gasUsed"], 16) > 300_000
+
+
+@each_scheme
+def test_wallet_that_accepts_only_without_a_price_is_rejected(
+    changed: World, facilitator: Facilitator, asked: PaymentRequirements
+) -> None:
+    become(changed, unpriced_wallet())
+    payment, sent = pay(WALLET, asked), changed.sent_by(FACILITATOR.address)
+    assert not facilitator.verify(payment, asked).is_valid
+    assert not facilitator.settle(payment, asked).success
+    assert facilitator.settlements.find(settled(payment, asked).key) is None
+    assert changed.sent_by(FACILITATOR.address) == sent
+
+
+def test_missing_ether_is_no_failure_of_the_payment(changed: World, facilitator: Facilitator) -> None:
+    become(changed, spending_wallet(1_000))
+    changed.rpc("anvil_setBalance", FACILITATOR.address, "0x0")
+    asked = demand(1000)
+    payment = pay(WALLET, asked)
+    for act in (facilitator.verify, facilitator.settle):
+        with pytest.raises(TemporaryRejection, match="cannot pay the gas: eth_call: insufficient funds"):
+            act(payment, asked)
