@@ -4,6 +4,7 @@ The messages are hashes and headers. The worker reads what it needs itself, so a
 thread no more than any other one.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -25,6 +26,8 @@ _PAUSE = 5.0
 _TIMEOUT = 10.0
 # Maximum bytes of a message: headers and hashes are far smaller.
 _MAX_MESSAGE = 1 << 20
+# Maximum messages of a step that wake the worker once.
+_MAX_MESSAGES = 1_000
 # Streams that wake the worker, by the id of their request. The second one exists only on Foreseal nodes.
 _BLOCKS, _STEPS = 1, 2
 _STREAMS = {_BLOCKS: "newHeads", _STEPS: "newFlashblockTransactions"}
@@ -73,12 +76,23 @@ class StepListener:
             # The subscriptions miss what happened before them.
             self._wake()
             while not self._stopping.is_set():
-                self._receive(orjson.loads(connection.recv()))
+                if self._receive(connection):
+                    self._wake()
 
-    def _receive(self, message: Any) -> None:
-        if not isinstance(message, dict):
-            raise ValueError("a message is not an object")  # noqa: TRY004 - of the node, not an argument
-        if "method" in message:
-            self._wake()
-        elif "error" in message and message.get("id") == _BLOCKS:
-            raise ValueError(f"eth_subscribe: {message['error']}")
+    def _receive(self, connection: Any) -> bool:
+        """Read the messages that have arrived, at least one. Return True if one is an event."""
+        found = _is_event(connection.recv())
+        with contextlib.suppress(TimeoutError):
+            for _ in range(_MAX_MESSAGES):
+                found |= _is_event(connection.recv(0))
+        return found
+
+
+def _is_event(text: str | bytes) -> bool:
+    """Return True for an event. Raise ValueError for a message that is none, and for a rejected subscription."""
+    message = orjson.loads(text)
+    if not isinstance(message, dict):
+        raise ValueError("a message is not an object")  # noqa: TRY004 - of the node, not an argument
+    if "error" in message and message.get("id") == _BLOCKS:
+        raise ValueError(f"eth_subscribe: {message['error']}")
+    return "method" in message
