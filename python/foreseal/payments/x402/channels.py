@@ -5,6 +5,7 @@ voucher once.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import orjson
 from sqlalchemy import delete, insert, select, update
@@ -91,6 +92,23 @@ def is_reserved(channel: Channel | None, milliseconds: int) -> bool:
         and channel.pending_request is not None
         and (channel.pending_request.expires_at > milliseconds)
     )
+
+
+def extend_reservation(storage: SellerChannels, payment: PaymentPayload, until: int) -> None:
+    """Extend the reservation of a request in progress, if the channel has it, to `until` in milliseconds."""
+    voucher = payment.payload["voucher"]
+
+    def extended(current: Channel | None) -> Channel | None:
+        reservation = None if current is None else current.pending_request
+        if current is None or reservation is None or reservation.expires_at >= until:
+            return current
+        if reservation.signed_max_claimable != str(voucher["maxClaimableAmount"]):
+            return current
+        following = current.copy()
+        following.pending_request = replace(reservation, expires_at=until)
+        return following
+
+    storage.update_channel(voucher["channelId"], extended)
 
 
 def charge(storage: SellerChannels, payment: PaymentPayload, charged: int, balance: str | None) -> None:

@@ -70,8 +70,10 @@ class GrantRecord(StatefulRecord):
     requirements: Mapped[str] = mapped_column(Text)
     # Signed by the payer: a uint256.
     deadline: Mapped[int | None] = mapped_column(Units)
-    # Until this time a process is settling it.
+    # Until this time a process runs the handler or settles; 0 if none does.
     lease: Mapped[int] = mapped_column(BigInteger)
+    # Number of the newest lease: a run with an older one writes nothing.
+    fence: Mapped[int] = mapped_column(BigInteger, server_default="0")
     charged: Mapped[int | None] = mapped_column(Units)
     status: Mapped[int | None] = mapped_column(Integer)
     headers: Mapped[str | None] = mapped_column(Text)

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -51,17 +52,22 @@ class Recorded(httpx.ASGITransport):
 def buying(selling: Selling, buyer: Any, times: int, path: str = "/tick") -> tuple[list[httpx.Response], Recorded]:
     """Send this many requests with the stock client, which opens a channel first; return responses and payments."""
     recorded = Recorded(selling.app)
+    return asyncio.run(buy(recorded, buyer, times, path)), recorded
 
-    async def all_of_them() -> list[httpx.Response]:
-        # Each test has its own channel, because the databases of the tests are separate.
-        salt = "0x" + secrets.token_hex(32)
-        config = BatchSettlementEvmSchemeOptions(salt=salt, deposit_strategy=lambda _: "3000")
-        stock = x402Client().register(NETWORK, BatchSettlementEvmScheme(EthAccountSigner(buyer), config))
-        transport = x402AsyncTransport(stock, recorded)
-        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
-            return [await client.get(path) for _ in range(times)]
 
-    return asyncio.run(all_of_them()), recorded
+async def buy(recorded: Recorded, buyer: Any, times: int, path: str) -> list[httpx.Response]:
+    # Each test has its own channel, because the databases of the tests are separate.
+    salt = "0x" + secrets.token_hex(32)
+    config = BatchSettlementEvmSchemeOptions(salt=salt, deposit_strategy=lambda _: "3000")
+    stock = x402Client().register(NETWORK, BatchSettlementEvmScheme(EthAccountSigner(buyer), config))
+    transport = x402AsyncTransport(stock, recorded)
+    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+        return [await client.get(path) for _ in range(times)]
+
+
+async def buy_once(recorded: Recorded, buyer: Any, path: str) -> httpx.Response:
+    [found] = await buy(recorded, buyer, 1, path)
+    return found
 
 
 def manager(selling: Selling) -> BatchSettlementChannelManager:
@@ -151,27 +157,91 @@ def test_voucher_of_a_crashed_handler_is_reusable(selling: Selling) -> None:
     assert selling.runs == {"/tick/crash": 2}
 
 
-def test_a_handler_that_outlives_its_reservation_charges_nothing(selling: Selling) -> None:
-    """Its voucher was released meanwhile and is valid for another request."""
-    ids: list[str] = []
+def expire_reservation(selling: Selling) -> None:
+    """Let the channel's reservation end, as it does once a handler runs longer than the price's seconds."""
+    [channel] = selling.seller.channels.list()
+    assert channel.pending_request is not None
+    channel.pending_request.expires_at = 0
+    selling.seller.channels.update_channel(channel.channel_id, lambda _: channel)
+
+
+def grant_id(selling: Selling) -> str:
+    with selling.seller.ledger.database.reading() as tx:
+        return str(tx.execute(select(GrantRecord.id)).scalar_one())
+
+
+def reservation_end(selling: Selling) -> int:
+    """Return the end of the only channel's reservation in milliseconds."""
+    [channel] = selling.seller.channels.list()
+    assert channel.pending_request is not None
+    return channel.pending_request.expires_at
+
+
+@pytest.mark.parametrize("path", ["/tick", "/tick/sync"])
+def test_handler_longer_than_its_seconds_runs_once(world: World, url: str, path: str) -> None:
+    first, second = Selling(world, url), Selling(world, url)
+    recorded = Recorded(first.app)
+    copies: list[httpx.Response] = []
 
     def outlive() -> None:
-        [channel] = selling.seller.channels.list()
-        assert channel.pending_request is not None
-        channel.pending_request.expires_at = 0
-        selling.seller.channels.update_channel(channel.channel_id, lambda _: channel)
-        with selling.seller.ledger.database.reading() as tx:
-            ids.extend(tx.execute(select(GrantRecord.id)).scalars())
-        status = selling.get(f"/x402/payments/{ids[-1]}").json()
-        assert (status["neverSettled"], status["status"]) == (True, "unsettled")
+        expire_reservation(first)
+        status = second.get(f"/x402/payments/{grant_id(first)}").json()
+        assert (status["neverSettled"], status["status"], status["grant"]) == (False, "open", "Held")
+        copies.append(second.get(path, recorded.payments[-1]))
+
+    first.during = outlive
+    found = asyncio.run(buy_once(recorded, BUYERS[20], path))
+    assert (found.status_code, found.json()["run"]) == (200, 1)
+    assert [copy.status_code for copy in copies] == [409]
+    assert second.get(path, recorded.payments[0]).content == found.content
+    assert first.runs + second.runs == {path: 1}
+    [channel] = first.seller.channels.list()
+    assert channel.charged_cumulative_amount == "100"
+
+
+def test_heartbeat_extends_lease_and_reservation(selling: Selling) -> None:
+    passed = 0
+    clock = selling.seller.ledger.clock
+    selling.seller.ledger = selling.seller.grants.ledger = replace(
+        selling.seller.ledger, clock=lambda: clock() + passed
+    )
+
+    def outlive() -> None:
+        nonlocal passed
+        for _ in range(8):  # each less than the lease, together far more
+            passed += 45
+            expire_reservation(selling)
+            selling.seller.heartbeats.beat()
+            assert reservation_end(selling) > 0
+            status = selling.get(f"/x402/payments/{grant_id(selling)}").json()
+            assert (status["grant"], status["neverSettled"]) == ("Held", False)
 
     selling.during = outlive
-    answers, recorded = buying(selling, BUYERS[20], 1)
-    assert answers[0].status_code == 503
-    selling.during = None
-    again = selling.get("/tick", recorded.payments[0])
-    assert (again.status_code, again.json()["run"]) == (200, 2)
-    [channel] = selling.seller.channels.list()
+    answers, _ = buying(selling, BUYERS[20], 1)
+    assert answers[0].status_code == 200
+    assert selling.runs == {"/tick": 1}
+
+
+def test_run_that_lost_its_lease_changes_nothing(world: World, url: str) -> None:
+    """The process of the first run hangs: its heartbeats stop, and another process serves the payment."""
+    first, second = Selling(world, url), Selling(world, url, seconds_ahead=120)
+    recorded = Recorded(first.app)
+    served: list[httpx.Response] = []
+
+    def hang() -> None:
+        expire_reservation(first)
+        status = second.get(f"/x402/payments/{grant_id(first)}").json()
+        assert (status["neverSettled"], status["status"]) == (True, "unsettled")
+        served.append(second.get("/tick", recorded.payments[-1]))
+
+    first.during = hang
+    late = asyncio.run(buy_once(recorded, BUYERS[20], "/tick"))
+    assert served[0].status_code == 200
+    assert (late.status_code, late.headers["retry-after"]) == (503, "1")
+    first.during = None
+    assert first.get("/tick", recorded.payments[0]).content == served[0].content
+    assert (first.runs, second.runs) == ({"/tick": 1}, {"/tick": 1})
+    [channel] = first.seller.channels.list()
     assert channel.charged_cumulative_amount == "100"
 
 

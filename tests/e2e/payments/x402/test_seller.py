@@ -1,12 +1,14 @@
 """The seller's middleware on a real node: buyers' responses, and the number of handler runs and transfers."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI, Request
 
+from foreseal.payments.x402.payment_key import granted
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from payments.x402.paying import pay, stock_client
 from payments.x402.selling import ORIGIN, Selling, requirements_of, settlement, signed
@@ -124,6 +126,32 @@ def test_after_a_crash_the_payer_gets_the_status_url(world: World, selling: Sell
     assert world.balance(SHOP.address) == before
 
 
+def test_grant_is_not_released_while_its_handler_runs(world: World, url: str) -> None:
+    """The payment ends meanwhile, and a final block proves that it can never be settled."""
+    first, second = Selling(world, url), Selling(world, url)
+    payment, before = first.bought(BUYERS[8], "/report"), world.balance(SHOP.address)
+    clock = first.seller.ledger.clock()
+    for each in (first, second):  # the lease has not ended: only the chain's time passes
+        each.seller.ledger = each.seller.grants.ledger = replace(each.seller.ledger, clock=lambda: clock)
+    grants: list[str] = []
+
+    def outlive() -> None:
+        world.finalize(3600)
+        url = f"/x402/payments/{granted(payment).key.name}"
+        for _ in range(2):
+            status = second.get(url).json()
+            assert (status["status"], status["neverSettled"]) == ("unsettled", True)
+            grants.append(status["grant"])
+
+    first.during = outlive
+    with world.rollback():
+        assert first.get("/report", payment).status_code == 402
+        assert grants == ["Held", "Held"]
+        assert second.get("/report", payment).status_code == 402
+    assert first.runs + second.runs == {"/report": 1}
+    assert world.balance(SHOP.address) == before
+
+
 def test_response_of_a_stopped_process_is_settled_by_another(world: World, url: str) -> None:
     class Gone:
         """The process ends just before it settles."""
@@ -192,6 +220,26 @@ def test_fastapi_application_is_paid(world: World, selling: Selling) -> None:
     found = bought(selling, "/report")
     assert found.json() == {"payer": BUYERS[6].address}
     assert settlement(found).success
+
+
+def test_function_of_fastapi_longer_than_its_seconds_runs_once(world: World, url: str) -> None:
+    first, second = Selling(world, url), Selling(world, url)
+    copies: list[httpx.Response] = []
+    app = FastAPI()
+
+    @app.get("/report")
+    def report() -> dict[str, int]:
+        first.runs["/report"] += 1
+        copies.append(second.get("/report", payment))
+        return {"run": first.runs["/report"]}
+
+    app.add_middleware(PaidRoutes, seller=first.seller)
+    first.app = app
+    payment = first.bought(BUYERS[6], "/report")
+    assert first.get("/report", payment).json() == {"run": 1}
+    assert copies[0].status_code == 409
+    assert second.get("/report", payment).json() == {"run": 1}
+    assert first.runs + second.runs == {"/report": 1}
 
 
 @pytest.mark.parametrize("path", ["/report/", "//report", "/./report", "/free/../report", "/Report", "/%72eport"])

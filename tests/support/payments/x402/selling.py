@@ -40,6 +40,7 @@ PRICES = {
     "GET /upto/{amount}": Price(1000, Scheme.UPTO),
     "GET /tick": Price(100, Scheme.BATCH),
     "GET /tick/crash": Price(100, Scheme.BATCH),
+    "GET /tick/sync": Price(100, Scheme.BATCH),
 }
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class Selling:
             Route(path, self.handler, methods=["GET", "POST"]) for path in ("/report", "/other", "/make", "/free")
         ]
         routes += [Route(path, self.handler) for path in ("/permit2", "/tick", "/upto/{amount:int}")]
+        routes += [Route("/tick/sync", self.sync_handler)]
         routes += [Route("/crash", self.crash), Route("/tick/crash", self.crash), Route("/error", self.error)]
         self.app = PaidRoutes(Starlette(routes=routes), self.seller)
 
@@ -78,6 +80,13 @@ class Selling:
             await run_in_threadpool(self.during)
         if "amount" in request.path_params:
             request.state.payment.charge(request.path_params["amount"])
+        return JSONResponse({"path": request.url.path, "run": self.runs[request.url.path]})
+
+    def sync_handler(self, request: Request) -> Response:
+        """Respond like `handler`, as a function that Starlette runs in its thread pool."""
+        self.runs[request.url.path] += 1
+        if self.during is not None:
+            self.during()
         return JSONResponse({"path": request.url.path, "run": self.runs[request.url.path]})
 
     async def crash(self, request: Request) -> Response:

@@ -10,24 +10,27 @@
 ```
 
 Every process of a seller shares the table; the process that inserts the row runs the handler.
+
+A lease excludes a second run and a second settlement. It has an end and a fence: a number that grows with every lease
+of the grant. The process that works renews its lease; the lease of a process that died ends. Every write of a run
+names the fence, so a run that lost its lease changes nothing.
 """
 
 from dataclasses import dataclass
 
 import orjson
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
 from foreseal.payments.ledger import (
+    ConcurrentUpdate,
     DuplicateRecord,
     Finality,
     GrantState,
     Ledger,
     StatusStep,
     Trigger,
-    UnknownRecord,
     locked,
-    read,
 )
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.x402.models import GrantRecord
@@ -62,51 +65,81 @@ class GrantRequest:
     """32-byte hash of the paid request."""
 
 
+@dataclass(frozen=True, slots=True)
+class GrantLease:
+    """Right of one run to work on a grant, until another lease of the grant exists."""
+
+    id: str
+    fence: int
+
+
 class Grants:
     """The table of grants, for the processes of one seller."""
 
     def __init__(self, ledger: Ledger, lease: int = 60) -> None:
-        """Set up the grants. `lease` is the number of seconds that a process has to settle before another may."""
+        """Set up the grants. `lease` is the number of seconds after its last renewal at which a lease ends."""
         self.ledger = ledger
-        self._lease = lease
+        self.seconds = lease
 
     def find(self, id: str) -> GrantRecord | None:
         """Return a grant by the payment's name."""
         with self.ledger.database.reading() as tx:
             return fetch_one_or_none(tx, select(GrantRecord).where(GrantRecord.id == id))
 
-    def grant(self, claim: GrantRequest) -> bool:
-        """Create a grant. Return True if the caller got it, and so may run the handler."""
+    def grant(self, claim: GrantRequest) -> GrantLease | None:
+        """Create a grant. Return the lease if the caller got it, and so may run the handler."""
         id = claim.payment.key.name
         values: ColumnValues = {
             GrantRecord.request: claim.request,
             GrantRecord.payment: claim.payload.model_dump_json(by_alias=True, exclude_none=True),
             GrantRecord.requirements: claim.requirements.model_dump_json(by_alias=True),
             GrantRecord.deadline: claim.payment.deadline,
-            GrantRecord.lease: 0,
+            GrantRecord.lease: self._end(),
         }
         try:
             with self.ledger.database.transaction() as tx:
-                self.ledger.create(tx, GrantRecord, Trigger.GRANT, {**values, GrantRecord.id: id})
+                first: ColumnValues = {GrantRecord.id: id, GrantRecord.fence: 1}
+                self.ledger.create(tx, GrantRecord, Trigger.GRANT, {**values, **first})
         except DuplicateRecord:
             return self._grant_again(id, values)
-        return True
+        return GrantLease(id, 1)
 
-    def answer(self, id: str, answer: GrantedResponse, charged: int) -> None:
-        """Store the handler's response, and take the lease to settle it."""
+    def lease(self, row: GrantRecord) -> GrantLease | None:
+        """Return the lease to settle a stored response; None while another process has it."""
+        now = self.ledger.clock()
+        if row.lease > now:  # of many concurrent copies, none blocks a writer
+            return None
+        free = (GrantRecord.id == row.id) & (GrantRecord.state == GrantState.ANSWERED) & (GrantRecord.lease <= now)
+        values: ColumnValues = {GrantRecord.lease: self._end(), GrantRecord.fence: GrantRecord.fence + 1}
         with self.ledger.database.transaction() as tx:
-            lease = self.ledger.clock() + self._lease
-            self._record_answer(tx, id, answer, {GrantRecord.charged: charged, GrantRecord.lease: lease})
-            self.ledger.move(tx, GrantRecord, locked(tx, GrantRecord, id), Trigger.ANSWER)
+            leased = fetch_one_or_none(tx, update(GrantRecord).where(free).values(values).returning(GrantRecord))
+        return None if leased is None else GrantLease(row.id, leased.fence)
 
-    def decline(self, id: str, answer: GrantedResponse) -> None:
-        """Store the handler's error response."""
+    def renew(self, lease: GrantLease) -> bool:
+        """Extend a lease of a run in progress. Return False if the run ended or lost its lease."""
+        active = (GrantRecord.state == GrantState.HELD) | (GrantRecord.state == GrantState.ANSWERED)
+        mine = _held(lease) & active & (GrantRecord.lease > 0)
         with self.ledger.database.transaction() as tx:
-            self._record_answer(tx, id, answer, {})
-            self.ledger.move(tx, GrantRecord, locked(tx, GrantRecord, id), Trigger.DECLINE)
+            result = tx.execute(update(GrantRecord).where(mine).values({GrantRecord.lease: self._end()}))
+        return result.rowcount == 1
 
-    def settle(self, id: str, found: SettleResponse) -> GrantRecord:
-        """Record the settlement. One without a transaction is final at once. Return the updated grant."""
+    def answer(self, lease: GrantLease, answer: GrantedResponse, charged: int) -> None:
+        """Store the handler's response. Like all writes of a run, raises `ConcurrentUpdate` if its lease is lost."""
+        values = {**_response(answer), GrantRecord.charged: charged, GrantRecord.lease: self._end()}
+        with self.ledger.database.transaction() as tx:
+            self.ledger.move(tx, GrantRecord, _write(tx, lease, values), Trigger.ANSWER)
+
+    def decline(self, lease: GrantLease, answer: GrantedResponse) -> None:
+        """Store the handler's error response, and end the lease."""
+        with self.ledger.database.transaction() as tx:
+            row = _write(tx, lease, {**_response(answer), GrantRecord.lease: 0})
+            self.ledger.move(tx, GrantRecord, row, Trigger.DECLINE)
+
+    def settle(self, lease: GrantLease, found: SettleResponse) -> GrantRecord:
+        """Record the settlement, and end the lease. One without a transaction is final at once.
+
+        Return the updated grant.
+        """
         hash = found.transaction.lower() or None
         values: ColumnValues = {
             GrantRecord.settlement: found.model_dump_json(by_alias=True, exclude_none=True),
@@ -114,38 +147,33 @@ class Grants:
             GrantRecord.lease: 0,
         }
         with self.ledger.database.transaction() as tx:
-            row = locked(tx, GrantRecord, id)
-            if row.state is GrantState.ANSWERED:
-                tx.execute(update(GrantRecord).where(GrantRecord.id == id).values(values))
-                row = self.ledger.move(tx, GrantRecord, row, Trigger.LANDED, transaction=hash)
-                if hash is None:
-                    self.ledger.move(tx, GrantRecord, row, Trigger.FINALIZE)
-            return read(tx, GrantRecord, id)
+            row = self.ledger.move(tx, GrantRecord, _write(tx, lease, values), Trigger.LANDED, transaction=hash)
+            return row if hash is not None else self.ledger.move(tx, GrantRecord, row, Trigger.FINALIZE)
 
-    def unsettled(self, id: str, lost: str | None = None) -> None:
-        """Release the lease. If `lost` is given, record why the outcome is unknown."""
+    def end(self, lease: GrantLease, lost: str | None = None) -> GrantRecord:
+        """End a lease. If `lost` is given, record why the outcome is unknown. Return the updated grant."""
         with self.ledger.database.transaction() as tx:
-            row = locked(tx, GrantRecord, id)
-            tx.execute(update(GrantRecord).where(GrantRecord.id == id).values({GrantRecord.lease: 0}))
+            row = _write(tx, lease, {GrantRecord.lease: 0})
             if lost is not None and self.ledger.allows(GrantRecord, row, Trigger.LOST):
-                self.ledger.move(tx, GrantRecord, row, Trigger.LOST, reason=lost)
+                return self.ledger.move(tx, GrantRecord, row, Trigger.LOST, reason=lost)
+            return row
 
-    def lease(self, row: GrantRecord) -> bool:
-        """Return True if the caller got the lease to settle now."""
-        now = self.ledger.clock()
-        if row.lease > now:  # of many concurrent copies, none blocks a writer
+    def release(self, row: GrantRecord, reason: str, lease: GrantLease | None = None) -> bool:
+        """Record the proof that nothing was charged and nothing will be. Return True if the grant is released.
+
+        Does nothing if the grant has changed since it was read, or if a lease other than the caller's has not ended.
+        """
+        if not self.ledger.allows(GrantRecord, row, Trigger.RELEASE):
             return False
-        mine = (GrantRecord.id == row.id) & (GrantRecord.state == GrantState.ANSWERED) & (GrantRecord.lease <= now)
+        same = (GrantRecord.id == row.id) & (GrantRecord.state == row.state) & (GrantRecord.step == row.step)
+        # The run whose lease has ended may still work: its later writes fail.
+        values: ColumnValues = {GrantRecord.lease: 0, GrantRecord.fence: GrantRecord.fence + int(lease is None)}
+        free = GrantRecord.lease <= self.ledger.clock() if lease is None else _held(lease)
         with self.ledger.database.transaction() as tx:
-            result = tx.execute(update(GrantRecord).where(mine).values({GrantRecord.lease: now + self._lease}))
-        return result.rowcount == 1
-
-    def release(self, id: str, reason: str) -> None:
-        """Record the proof that nothing was charged and nothing will be."""
-        with self.ledger.database.transaction() as tx:
-            row = locked(tx, GrantRecord, id)
-            if self.ledger.allows(GrantRecord, row, Trigger.RELEASE):
-                self.ledger.move(tx, GrantRecord, row, Trigger.RELEASE, reason=reason)
+            found = fetch_one_or_none(tx, update(GrantRecord).where(same & free).values(values).returning(GrantRecord))
+            if found is not None:
+                self.ledger.move(tx, GrantRecord, found, Trigger.RELEASE, reason=reason)
+        return found is not None
 
     def reopen(self, id: str, reason: str) -> None:
         """Record that the chain no longer includes the settlement."""
@@ -168,27 +196,40 @@ class Grants:
         with self.ledger.database.reading() as tx:
             return fetch_all(tx, select(GrantRecord).where(settled | lost).order_by(GrantRecord.id))
 
-    def _grant_again(self, id: str, values: ColumnValues) -> bool:
+    def _grant_again(self, id: str, values: ColumnValues) -> GrantLease | None:
         """Grant a released payment without a deadline again: a voucher that was never charged."""
         with self.ledger.database.transaction() as tx:
             row = locked(tx, GrantRecord, id)
             if row.state is not GrantState.RELEASED or row.deadline is not None:
-                return False
-            unsettled: ColumnValues = {GrantRecord.status: None, GrantRecord.settlement: None}
-            tx.execute(update(GrantRecord).where(GrantRecord.id == id).values({**values, **unsettled}))
+                return None
+            fence = row.fence + 1
+            cleared: ColumnValues = {GrantRecord.status: None, GrantRecord.settlement: None, GrantRecord.fence: fence}
+            tx.execute(update(GrantRecord).where(GrantRecord.id == id).values({**values, **cleared}))
             self.ledger.move(tx, GrantRecord, row, Trigger.GRANT)
-        return True
+        return GrantLease(id, fence)
 
-    def _record_answer(self, tx: Connection, id: str, answer: GrantedResponse, values: ColumnValues) -> None:
-        response: ColumnValues = {
-            GrantRecord.status: answer.status,
-            GrantRecord.headers: orjson.dumps(answer.headers).decode(),
-            GrantRecord.body: answer.body,
-        }
-        statement = update(GrantRecord).where(GrantRecord.id == id)
-        changed = tx.execute(statement.values({**response, **values}))
-        if changed.rowcount != 1:
-            raise UnknownRecord(f"{GrantRecord.__tablename__}: no row has the id {id}")
+    def _end(self) -> int:
+        return self.ledger.clock() + self.seconds
+
+
+def _held(lease: GrantLease) -> ColumnElement[bool]:
+    return (GrantRecord.id == lease.id) & (GrantRecord.fence == lease.fence)
+
+
+def _write(tx: Connection, lease: GrantLease, values: ColumnValues) -> GrantRecord:
+    """Write columns of a leased grant. Raises `ConcurrentUpdate` if the lease is lost."""
+    row = fetch_one_or_none(tx, update(GrantRecord).where(_held(lease)).values(values).returning(GrantRecord))
+    if row is None:
+        raise ConcurrentUpdate(f"{GrantRecord.__tablename__}: lease {lease.fence} of {lease.id} is lost")
+    return row
+
+
+def _response(answer: GrantedResponse) -> ColumnValues:
+    return {
+        GrantRecord.status: answer.status,
+        GrantRecord.headers: orjson.dumps(answer.headers).decode(),
+        GrantRecord.body: answer.body,
+    }
 
 
 def stored_answer(row: GrantRecord) -> GrantedResponse:

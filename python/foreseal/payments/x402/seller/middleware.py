@@ -28,13 +28,14 @@ from x402.http.x402_http_server_base import with_private_cache_control
 from x402.mechanisms.evm.batch_settlement.errors import ERR_CHANNEL_BUSY
 from x402.schemas import PaymentPayload, SettleResponse
 from x402.schemas.errors import FacilitatorCapabilityError
+from x402.schemas.hooks import SkipHandlerDirective
 
 from foreseal.payments.ledger import GrantState, LedgerError
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
-from foreseal.payments.x402.seller.grants import GrantedResponse, GrantRequest, stored_answer
+from foreseal.payments.x402.seller.grants import GrantedResponse, GrantLease, GrantRequest, stored_answer
 from foreseal.payments.x402.seller.pay_page_responses import PayPageResponses
 from foreseal.payments.x402.seller.payment_requirements import JSON, NO_STORE
 from foreseal.payments.x402.seller.priced_handlers import FirstPass, with_pass
@@ -227,10 +228,18 @@ class _Paid:
                 return self._undecided(id, "the channel is in use by another request")
             return await self._demand(error.reason, claim.payload)
         self._seller.ledger.passed(PaidPoint.PAYMENT_VERIFIED)
-        if not await run_in_threadpool(self._seller.grants.grant, claim):
+        lease = await run_in_threadpool(self._seller.grants.grant, claim)
+        if lease is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"
             return await self._copy(row, claim.request)
+        with self._seller.working(lease, claim.payload, claim.requirements):
+            return await self._sold(claim, lease, body, directive)
+
+    async def _sold(
+        self, claim: GrantRequest, lease: GrantLease, body: bytes, directive: SkipHandlerDirective | None
+    ) -> GrantedResponse:
+        """Run the handler, and settle the payment for its response."""
         self._seller.ledger.passed(PaidPoint.GRANT_STORED)
         charge = chargeable(claim.payment, claim.requirements)
         if directive is not None:
@@ -239,37 +248,40 @@ class _Paid:
             answered = await self._handled(body, charge)
         self._seller.ledger.passed(PaidPoint.HANDLER_ENDED)
         if answered is None or answered.status >= 400:
-            return await self._uncharged(claim, answered)
-        await run_in_threadpool(self._seller.grants.answer, id, answered, charge.amount)
+            return await self._uncharged(claim, lease, answered)
+        await run_in_threadpool(self._seller.grants.answer, lease, answered, charge.amount)
         self._seller.ledger.passed(PaidPoint.ANSWER_STORED)
-        return await self._settled(claim, charge.amount, answered)
+        return await self._settled(claim, lease, charge.amount, answered)
 
-    async def _settled(self, claim: GrantRequest, charged: int, answered: GrantedResponse) -> GrantedResponse:
-        grants, id = self._seller.grants, claim.payment.key.name
+    async def _settled(
+        self, claim: GrantRequest, lease: GrantLease, charged: int, answered: GrantedResponse
+    ) -> GrantedResponse:
+        grants = self._seller.grants
         try:
             found = await self._seller.settle(claim.payload, claim.requirements, charged)
         except Undecided as error:
-            await run_in_threadpool(grants.unsettled, id, str(error))
-            return self._undecided(id, "the settlement has not responded")
+            await run_in_threadpool(grants.end, lease, str(error))
+            return self._undecided(lease.id, "the settlement has not responded")
         except PaymentRejected as error:
-            await run_in_threadpool(grants.unsettled, id)
+            await run_in_threadpool(grants.end, lease)
             return await self._refused(error)
         self._seller.ledger.passed(PaidPoint.PAYMENT_SETTLED)
-        row = await run_in_threadpool(grants.settle, id, found)
+        row = await run_in_threadpool(grants.settle, lease, found)
         self._seller.ledger.passed(PaidPoint.GRANT_SETTLED)
         return _paid(answered, row)
 
-    async def _uncharged(self, claim: GrantRequest, answered: GrantedResponse | None) -> GrantedResponse:
+    async def _uncharged(
+        self, claim: GrantRequest, lease: GrantLease, answered: GrantedResponse | None
+    ) -> GrantedResponse:
         """Charge nothing after an error. Without a response, the payer gets the payment's status URL."""
-        id, status = claim.payment.key.name, None if answered is None else answered.status
+        status = None if answered is None else answered.status
         await self._seller.cancel(claim.payload, claim.requirements, status)
         if answered is None:
-            row = await self._find(id)
-            assert row is not None, "a grant is never removed"
+            row = await run_in_threadpool(self._seller.grants.end, lease)
             with contextlib.suppress(*Silent):  # a voucher is released at once; other payments lack the proof so far
                 await self._seller.settled_status(row)
-            return self._undecided(id, "the handler ended without a response; nothing is charged")
-        await run_in_threadpool(self._seller.grants.decline, id, answered)
+            return self._undecided(lease.id, "the handler ended without a response; nothing is charged")
+        await run_in_threadpool(self._seller.grants.decline, lease, answered)
         return _private(answered)
 
     async def _copy(self, row: GrantRecord, digest: bytes) -> GrantedResponse:
@@ -290,10 +302,11 @@ class _Paid:
             return _private(stored_answer(row))
         if row.state is GrantState.SETTLED:
             return _paid(stored_answer(row), row)
-        if row.state is GrantState.HELD or not await run_in_threadpool(self._seller.grants.lease, row):
+        lease = await run_in_threadpool(self._seller.grants.lease, row) if row.state is GrantState.ANSWERED else None
+        if lease is None:
             return self._undecided(row.id, "the request is in progress, or ended without a response")
         try:
-            row = await self._seller.finish(row)
+            row = await self._seller.finish(row, lease)
         except Undecided:
             return self._undecided(row.id, "the settlement has not responded")
         except PaymentRejected as error:

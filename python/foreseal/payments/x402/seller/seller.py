@@ -7,6 +7,7 @@ seller's own: the proof that a payment was not settled comes from the chain, whi
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import httpx
 from starlette.concurrency import run_in_threadpool
@@ -26,7 +27,8 @@ from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import HASH
 from foreseal.payments.x402.payment_key import BATCH, PENDING, PaymentKey, granted
 from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
-from foreseal.payments.x402.seller.grants import Grants, charged_amount, stored_payment
+from foreseal.payments.x402.seller.grants import GrantLease, Grants, charged_amount, stored_payment
+from foreseal.payments.x402.seller.heartbeats import Heartbeats
 from foreseal.payments.x402.seller.payment_requirements import Offers, SellerSettings
 
 _log = logging.getLogger(__name__)
@@ -67,6 +69,7 @@ class Seller:
         self.ledger = ledger
         self.node = node
         self.grants = Grants(ledger)
+        self.heartbeats = Heartbeats(lambda: self.ledger.clock())
         self.channels = SellerChannels(ledger.database)
         self.offers = Offers(shop, facilitator, self.channels)
         self.facilitator = facilitator
@@ -116,20 +119,38 @@ class Seller:
         failed = VerifiedPaymentCancelOptions(reason="handler_failed", response_status=status)
         await dispatcher.cancel(threw if status is None else failed)
 
-    async def finish(self, row: GrantRecord) -> GrantRecord:
+    def working(
+        self, lease: GrantLease, payload: PaymentPayload, requirements: PaymentRequirements
+    ) -> AbstractContextManager[None]:
+        """Return a context in which a lease, and the reservation of a channel, are renewed."""
+        # A reservation of the package lasts as long as the payment is valid.
+        interval = max(1, min(self.grants.seconds, requirements.max_timeout_seconds) // 3)
+
+        def renew() -> bool:
+            is_renewed = self.grants.renew(lease)
+            if is_renewed and requirements.scheme == BATCH:
+                end = self._milliseconds() + 1000 * self.grants.seconds
+                channels.extend_reservation(self.channels, payload, end)
+            return is_renewed
+
+        return self.heartbeats.running(lease.id, renew, interval)
+
+    async def finish(self, row: GrantRecord, lease: GrantLease) -> GrantRecord:
         """Settle a stored response that its process did not settle. Return the updated grant.
 
-        Raises `PaymentRejected` and `Undecided`. The chain is checked first, so a settled payment is not settled again.
+        Raises `PaymentRejected`, `Undecided`, and `ConcurrentUpdate` if the lease is lost. The chain is checked first,
+        so a settled payment is not settled again.
         """
-        try:
-            response = await self._finished(row)
-        except PaymentRejected:
-            await run_in_threadpool(self.grants.unsettled, row.id)
-            raise
-        except (Undecided, *Silent) as error:
-            await run_in_threadpool(self.grants.unsettled, row.id, str(error))
-            raise Undecided(str(error)) from error
-        return await run_in_threadpool(self.grants.settle, row.id, response)
+        with self.working(lease, *stored_payment(row)):
+            try:
+                response = await self._finished(row, lease)
+            except PaymentRejected:
+                await run_in_threadpool(self.grants.end, lease)
+                raise
+            except (Undecided, *Silent) as error:
+                await run_in_threadpool(self.grants.end, lease, str(error))
+                raise Undecided(str(error)) from error
+            return await run_in_threadpool(self.grants.settle, lease, response)
 
     def is_good(self, row: GrantRecord) -> bool:
         """Return True if a grant's payment has a deadline that has not passed."""
@@ -149,17 +170,23 @@ class Seller:
         channel = self.channels.get(payload.payload["voucher"]["channelId"])
         if channels.is_charged(channel, payload):
             return PaymentStatus(PaymentFate.SETTLED, final=True, amount=row.charged)
-        # Only this seller charges the channel. Without charge or reservation, it will not be charged, unless a stored
-        # response waits for settlement.
-        free = row.state is not GrantState.ANSWERED and not channels.is_reserved(channel, self._milliseconds())
+        # Only this seller charges the channel. Without charge, reservation or lease, it will not be charged, unless a
+        # stored response waits for settlement.
+        idle = row.state is not GrantState.ANSWERED and row.lease <= self.ledger.clock()
+        free = idle and not channels.is_reserved(channel, self._milliseconds())
         return PaymentStatus(PaymentFate.UNSETTLED if free else PaymentFate.OPEN, final=free)
 
     async def settled_status(self, row: GrantRecord) -> PaymentStatus:
-        """Return the status from `fate`, and release the grant if non-payment is proven."""
+        """Return the status from `fate`, and release the grant if non-payment is proven and no run has its lease."""
         found = await run_in_threadpool(self.fate, row)
-        if found.never and row.state is not GrantState.RELEASED:
-            await run_in_threadpool(self.grants.release, row.id, found.fate)
-        return found
+        if not found.never or row.state is GrantState.RELEASED:
+            return found
+        if await run_in_threadpool(self.grants.release, row, found.fate):
+            return found
+        # A run has the lease, or the grant has changed since it was read.
+        newest = await run_in_threadpool(self.grants.find, row.id)
+        assert newest is not None, "a grant is never removed"
+        return await run_in_threadpool(self.fate, newest)
 
     async def follow(self) -> None:
         """Check every settlement that is not final, and settle again if a reorganization undid it."""
@@ -169,8 +196,8 @@ class Seller:
             try:
                 if row.state is GrantState.SETTLED:
                     await run_in_threadpool(self._deepen, row)
-                elif await run_in_threadpool(self.grants.lease, row):
-                    await self.finish(row)
+                elif (lease := await run_in_threadpool(self.grants.lease, row)) is not None:
+                    await self.finish(row, lease)
             except (PaymentRejected, Undecided, LedgerError, ValueError, *Silent) as error:
                 _log.warning("cannot track grant", extra={"payment": row.id, "reason": str(error)})
 
@@ -193,11 +220,11 @@ class Seller:
         if step is not None:
             self.grants.deepen(row.id, step)
 
-    async def _finished(self, row: GrantRecord) -> SettleResponse:
+    async def _finished(self, row: GrantRecord, lease: GrantLease) -> SettleResponse:
         payload, requirements = stored_payment(row)
         found = await run_in_threadpool(self.fate, row)
         if found.never:
-            await run_in_threadpool(self.grants.release, row.id, found.fate)
+            await run_in_threadpool(self.grants.release, row, found.fate, lease)
             raise PaymentRejected("payment_expired")
         response = _on_chain(row, requirements, found)
         if response is not None:

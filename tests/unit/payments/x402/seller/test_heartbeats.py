@@ -1,0 +1,83 @@
+"""Heartbeats renew the leases of runs in progress, and no others."""
+
+import threading
+
+import pytest
+
+from foreseal.payments.x402.seller.heartbeats import Heartbeats
+
+NEVER = 3_600.0
+
+
+class Lease:
+    """Counts renewals."""
+
+    def __init__(self) -> None:
+        self.renewals = 0
+        self.lost = False
+        self.failure: Exception | None = None
+
+    def renew(self) -> bool:
+        self.renewals += 1
+        if self.failure is not None:
+            raise self.failure
+        return not self.lost
+
+
+class Clock:
+    """A clock in seconds, and the heartbeats that it drives."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.beats = Heartbeats(lambda: self.now, NEVER)
+
+    def pass_seconds(self, seconds: int) -> None:
+        """Beat once in every second."""
+        for _ in range(seconds):
+            self.now += 1
+            self.beats.beat()
+
+
+def test_lease_is_renewed_at_each_interval_until_the_run_ends() -> None:
+    clock, lease, other = Clock(), Lease(), Lease()
+    with clock.beats.running("a", lease.renew, 20):
+        clock.pass_seconds(61)
+        assert lease.renewals == 3
+        with clock.beats.running("b", other.renew, 5):
+            clock.pass_seconds(5)
+    clock.pass_seconds(100)
+    assert (lease.renewals, other.renewals) == (3, 1)
+
+
+def test_lost_lease_is_not_renewed_again() -> None:
+    clock, lease = Clock(), Lease()
+    lease.lost = True
+    with clock.beats.running("a", lease.renew, 20):
+        clock.pass_seconds(60)
+    assert lease.renewals == 1
+
+
+def test_failed_renewal_is_retried_and_delays_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    clock, failing, other = Clock(), Lease(), Lease()
+    failing.failure = OSError("database is unreachable")
+    with clock.beats.running("a", failing.renew, 20), clock.beats.running("b", other.renew, 20):
+        clock.pass_seconds(21)
+        failing.failure = None
+        clock.pass_seconds(2)
+    assert (failing.renewals, other.renewals) == (3, 1)
+    assert "cannot renew lease" in caplog.text
+
+
+def test_thread_renews_while_a_run_blocks_its_caller() -> None:
+    now, renewed = 0, threading.Event()
+
+    def renew() -> bool:
+        renewed.set()
+        return True
+
+    beats = Heartbeats(lambda: now, 0.001)
+    for _ in range(2):  # the second run follows one whose thread may have ended
+        with beats.running("a", renew, 20):
+            now += 20
+            assert renewed.wait(30)
+        renewed.clear()
