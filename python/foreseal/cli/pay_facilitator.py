@@ -16,7 +16,8 @@ from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.transactions import LocalSigner, TransactionIntents
 from foreseal.payments.x402.facilitator.app import facilitator_app
-from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
+from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
+from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.health import FacilitatorHealth
 from foreseal.payments.x402.facilitator.settlements import Settlements, Waiter
 

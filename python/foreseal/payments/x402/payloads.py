@@ -181,6 +181,10 @@ class DepositAuthorization(_WireModel):
     def _has_one(self) -> Self:
         if self.erc3009 is None and self.permit2 is None:
             raise ValueError("has neither erc3009Authorization nor permit2Authorization")
+        if (
+            self.erc3009 is not None and self.permit2 is not None
+        ):  # the key would be that of one, the transfer the other
+            raise ValueError("has both erc3009Authorization and permit2Authorization")
         return self
 
 

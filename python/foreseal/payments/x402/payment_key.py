@@ -26,6 +26,7 @@ from foreseal.payments.x402.payloads import (
     Permit2Terms,
     Refund,
     Sweep,
+    TransferTerms,
     UptoPermit2,
     UptoTerms,
     validate_payload,
@@ -121,24 +122,26 @@ def _chain(requirements: PaymentRequirements) -> int:
     return int(requirements.network.removeprefix("eip155:"))
 
 
+def signed_terms(payment: PaymentPayload) -> TransferTerms | Permit2Terms | UptoTerms:
+    """Return the signed transfer of a payment by `exact` or `upto`. Raises `Malformed`."""
+    scheme, raw = payment.accepted.scheme, payment.payload
+    if scheme == EXACT and "permit2Authorization" not in raw:
+        return validate_payload(Eip3009, raw, "payload").authorization
+    if scheme == EXACT:
+        return validate_payload(Permit2, raw, "payload").authorization
+    if scheme == UPTO:
+        return validate_payload(UptoPermit2, raw, "payload").authorization
+    raise Malformed(f"accepted.scheme: {scheme!r} must be exact, upto or batch-settlement")
+
+
 def _signed(payment: PaymentPayload, chain_id: int, token: str) -> Payment:
-    raw = payment.payload
-    if payment.accepted.scheme == EXACT and "permit2Authorization" not in raw:
-        terms = validate_payload(Eip3009, raw, "payload").authorization
-        key = PaymentKey(chain_id, token, to_checksum_address(terms.payer), bytes32(terms.nonce, "nonce"))
+    terms = signed_terms(payment)
+    payer = to_checksum_address(terms.payer)
+    if isinstance(terms, TransferTerms):
+        key = PaymentKey(chain_id, token, payer, bytes32(terms.nonce, "nonce"))
         return Payment(key, token, to_checksum_address(terms.to), int(terms.value), int(terms.valid_before))
-    if payment.accepted.scheme not in (EXACT, UPTO):
-        raise Malformed(f"accepted.scheme: {payment.accepted.scheme!r} must be exact, upto or batch-settlement")
-    permit: Permit2Terms | UptoTerms
-    if payment.accepted.scheme == UPTO:
-        permit = validate_payload(UptoPermit2, raw, "payload").authorization
-    else:
-        permit = validate_payload(Permit2, raw, "payload").authorization
-    nonce = int(permit.nonce).to_bytes(32, "big")
-    key = PaymentKey(chain_id, PERMIT2, to_checksum_address(permit.payer), nonce)
-    return Payment(
-        key, token, to_checksum_address(permit.witness.to), int(permit.permitted.amount), int(permit.deadline)
-    )
+    key = PaymentKey(chain_id, PERMIT2, payer, int(terms.nonce).to_bytes(32, "big"))
+    return Payment(key, token, to_checksum_address(terms.witness.to), int(terms.permitted.amount), int(terms.deadline))
 
 
 def _deposit(found: Deposit, chain_id: int, token: str) -> Payment:

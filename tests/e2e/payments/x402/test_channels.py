@@ -1,80 +1,22 @@
 """batch-settlement: twenty requests by vouchers on one deposit, one claim, and every rejection of a channel."""
 
 import asyncio
-import secrets
 from dataclasses import replace
-from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import select
-from x402 import x402Client
-from x402.http.clients.httpx import x402AsyncTransport
-from x402.http.utils import decode_payment_signature_header
-from x402.mechanisms.evm.batch_settlement.client import (
-    BatchSettlementEvmScheme,
-    BatchSettlementEvmSchemeOptions,
-)
-from x402.mechanisms.evm.batch_settlement.server.channel_manager import (
-    BatchSettlementChannelManager,
-    ChannelManagerConfig,
-)
-from x402.mechanisms.evm.signers import EthAccountSigner
-from x402.schemas import PaymentPayload
 
 from foreseal.payments.x402.models import GrantRecord
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
-from payments.x402.selling import ORIGIN, Selling, settlement, signed
-from payments.x402.world import BUYERS, FACILITATOR, NETWORK, SHOP, TOKEN, World
+from payments.x402.channel_buying import Recorded, buy_once, buying, manager
+from payments.x402.selling import Selling, settlement, signed
+from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
 
 
 @pytest.fixture
 def selling(world: World, url: str) -> Selling:
     return Selling(world, url)
-
-
-class Recorded(httpx.ASGITransport):
-    """Records the payments that pass through."""
-
-    def __init__(self, app: Any) -> None:
-        super().__init__(app)
-        self.payments: list[PaymentPayload] = []
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        given = request.headers.get("payment-signature")
-        if given is not None:
-            found = decode_payment_signature_header(given)
-            assert isinstance(found, PaymentPayload)
-            self.payments.append(found)
-        return await super().handle_async_request(request)
-
-
-def buying(selling: Selling, buyer: Any, times: int, path: str = "/tick") -> tuple[list[httpx.Response], Recorded]:
-    """Send this many requests with the stock client, which opens a channel first; return responses and payments."""
-    recorded = Recorded(selling.app)
-    return asyncio.run(buy(recorded, buyer, times, path)), recorded
-
-
-async def buy(recorded: Recorded, buyer: Any, times: int, path: str) -> list[httpx.Response]:
-    # Each test has its own channel, because the databases of the tests are separate.
-    salt = "0x" + secrets.token_hex(32)
-    config = BatchSettlementEvmSchemeOptions(salt=salt, deposit_strategy=lambda _: "3000")
-    stock = x402Client().register(NETWORK, BatchSettlementEvmScheme(EthAccountSigner(buyer), config))
-    transport = x402AsyncTransport(stock, recorded)
-    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
-        return [await client.get(path) for _ in range(times)]
-
-
-async def buy_once(recorded: Recorded, buyer: Any, path: str) -> httpx.Response:
-    [found] = await buy(recorded, buyer, 1, path)
-    return found
-
-
-def manager(selling: Selling) -> BatchSettlementChannelManager:
-    """Return the package's manager, which claims vouchers and refunds channels."""
-    scheme = selling.seller.offers.server.get_registered_scheme(NETWORK, "batch-settlement")
-    config = ChannelManagerConfig(scheme, selling.facilitator, SHOP.address, TOKEN, NETWORK)
-    return BatchSettlementChannelManager(config)
 
 
 def test_twenty_vouchers_are_claimed_at_once(world: World, selling: Selling) -> None:

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from foreseal.payments.x402.facilitator.facilitator import Facilitator, FacilitatorBounds
+from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
+from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.payment_key import settled
 from foreseal.payments.x402.payment_status import PaymentFate
 from payments.x402.paying import demand, manual_payment, over_permit2, pay

@@ -31,6 +31,11 @@ PERMIT = {
     "witness": {"to": ACCOUNT, "validAfter": "0"},
 }
 
+TWO_AUTHORIZATIONS = {
+    "erc3009Authorization": {"validAfter": "0", "validBefore": "9", "salt": HASH, "signature": "0x"},
+    "permit2Authorization": PERMIT | {"witness": {"channelId": HASH}, "signature": "0x"},
+}
+
 
 def demand(scheme: str = "exact", **changes: Any) -> dict[str, Any]:
     terms = {"scheme": scheme, "network": "eip155:84532", "asset": ACCOUNT, "amount": "5", "payTo": ACCOUNT}
@@ -98,6 +103,16 @@ def test_body_without_a_payment_is_rejected() -> None:
                 "deposit": {"amount": "5", "authorization": {}},
             },
             "payload.deposit.authorization: has neither erc3009Authorization nor permit2Authorization",
+        ),
+        (
+            "batch-settlement",
+            {
+                "type": "deposit",
+                "channelConfig": CHANNEL,
+                "voucher": VOUCHER,
+                "deposit": {"amount": "5", "authorization": TWO_AUTHORIZATIONS},
+            },
+            "payload.deposit.authorization: has both erc3009Authorization and permit2Authorization",
         ),
     ],
 )

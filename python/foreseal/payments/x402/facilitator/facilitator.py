@@ -8,10 +8,9 @@ with the first transaction, because it cannot distinguish a retry from a second 
 """
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from eth_abi.abi import decode, encode
-from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from starlette.concurrency import run_in_threadpool
 from x402 import x402FacilitatorSync
@@ -26,7 +25,7 @@ from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
 from foreseal.payments.transactions import GasTooHigh, TransactionSigner
-from foreseal.payments.typed_data import address
+from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
 from foreseal.payments.x402.payment_key import (
@@ -46,26 +45,6 @@ _log = logging.getLogger(__name__)
 
 _GAS_TOO_HIGH = "gas_too_high"
 _RECEIVERS = keccak(text="receivers(address,address)")[:4]
-
-
-@dataclass(frozen=True, slots=True)
-class FacilitatorBounds:
-    """Tokens and payees that a facilitator settles. An empty set allows any."""
-
-    tokens: frozenset[str] = field(default_factory=frozenset)
-    payees: frozenset[str] = field(default_factory=frozenset)
-
-    def __post_init__(self) -> None:
-        for name in ("tokens", "payees"):
-            object.__setattr__(self, name, frozenset(address(item, name) for item in getattr(self, name)))
-
-    def refuses(self, requirements: PaymentRequirements) -> str | None:
-        """Return the reason for a rejection, or None if the settlement is allowed."""
-        if self.tokens and to_checksum_address(requirements.asset) not in self.tokens:
-            return "asset_not_allowed"
-        if self.payees and to_checksum_address(requirements.pay_to) not in self.payees:
-            return "payee_not_allowed"
-        return None
 
 
 class _Writing:
@@ -254,7 +233,7 @@ class Facilitator:
             return "unsupported_scheme"
         if requirements.scheme == EXACT and int(requirements.amount) == 0:
             return "amount_is_zero"  # it would only cost gas
-        return self.bounds.refuses(requirements)
+        return self.bounds.refuses(payment, requirements)
 
     def _elsewhere(self, requested: Payment) -> SettleResponse | None:
         """Return a success if another account submitted the authorization first and it paid the same payee.
