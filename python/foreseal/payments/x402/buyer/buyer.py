@@ -129,7 +129,7 @@ class Buyer:
         Otherwise the seller corrected the state of the channel: the returned payment must be sent once more.
         """
         varies = payment.offer.terms.scheme == UPTO
-        outcome = read_outcome(payment.amount, varies, status, get_header, self.policy.report_source)
+        outcome = read_outcome(payment.amount, varies, status, get_header)
         try:
             if outcome is not None:
                 self.purchases.conclude(payment.id, outcome)
@@ -154,13 +154,13 @@ class Buyer:
                 key = _key(self.payer, self.session, request.method, request.url, request.body, request.idempotency_key)
             else:
                 key = _key(self.payer, "channel", channel)
-            intent = PurchaseIntent(self.payer, self.session, key, request.subject, amount)
+            intent = PurchaseIntent(self.payer, self.session, key, request.subject, amount, self.policy.report_source)
             reserved.append((self.purchases.reserve(offer, intent), amount))
 
         try:
             signature = self._signer.sign(required, offer, reserve)
             if not reserved:  # repeated signatures of a voucher never claim more than the deposit that already counts
-                intent = PurchaseIntent(self.payer, self.session, None, request.subject, 0)
+                intent = PurchaseIntent(self.payer, self.session, None, request.subject, 0, self.policy.report_source)
                 reserved.append((self.purchases.reserve(offer, intent), 0))
             [(id, amount)] = reserved
             self.purchases.present(id, signature.signed)

@@ -6,6 +6,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from foreseal.payments.ledger.columns import EnumText, Units
 from foreseal.payments.ledger.record import Record, StatefulRecord
 from foreseal.payments.ledger.states import PURCHASE_TRANSITIONS, Finality, PurchaseState, TxStatus
+from foreseal.payments.x402.buyer.spending_policy import ReportSource
 
 
 class PurchaseRecord(StatefulRecord):
@@ -38,6 +39,8 @@ class PurchaseRecord(StatefulRecord):
     valid_before: Mapped[int | None] = mapped_column(BigInteger)
     transaction_hash: Mapped[str | None] = mapped_column(String(66))
     status_url: Mapped[str | None] = mapped_column(Text)
+    # Source whose reports may lower the counted amount, as of the reservation; null in rows before schema 14.
+    report_source: Mapped[ReportSource | None] = mapped_column(EnumText(ReportSource))
     state: Mapped[PurchaseState] = mapped_column(EnumText(PurchaseState))
     step: Mapped[TxStatus | Finality] = mapped_column(EnumText(TxStatus, Finality))
 

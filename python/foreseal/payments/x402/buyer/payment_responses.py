@@ -10,7 +10,7 @@ from x402.schemas import PaymentRequired, SettleResponse
 from foreseal.payments.ledger import Trigger
 from foreseal.payments.x402.buyer.errors import Unreadable
 from foreseal.payments.x402.buyer.purchases import PurchaseOutcome
-from foreseal.payments.x402.buyer.spending_policy import AMOUNT, ReportSource
+from foreseal.payments.x402.buyer.spending_policy import AMOUNT
 from foreseal.payments.x402.payloads import HASH
 from foreseal.payments.x402.payment_status import PaymentFate
 
@@ -69,9 +69,7 @@ def read_settlement(header: str | None) -> SettleResponse | None:
         return None
 
 
-def read_outcome(
-    amount: int, varies: bool, status: int, get_header: ResponseHeaders, source: ReportSource
-) -> PurchaseOutcome | None:
+def read_outcome(amount: int, varies: bool, status: int, get_header: ResponseHeaders) -> PurchaseOutcome | None:
     """Return the outcome of a payment of `amount` units, or None if it is unknown.
 
     If the price `varies`, `amount` is a maximum. A rejection without a settlement report happened before any settlement
@@ -81,12 +79,12 @@ def read_outcome(
     header = get_header(RESPONSE)
     if header is None:
         refused = status in _REFUSALS and get_header(REQUIRED) is not None
-        return PurchaseOutcome(Trigger.REFUSED) if refused and source is ReportSource.SELLER else None
+        return PurchaseOutcome(Trigger.REFUSED) if refused else None
     settlement = read_settlement(header)
     if settlement is None or not settlement.success:
         return None
     settled = amount
-    if varies and source is ReportSource.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
+    if varies and AMOUNT.fullmatch(settlement.amount or ""):
         settled = min(amount, int(settlement.amount or ""))
     transaction = settlement.transaction.lower() if HASH.fullmatch(settlement.transaction) else None
     return PurchaseOutcome(Trigger.PAID, settled, transaction)

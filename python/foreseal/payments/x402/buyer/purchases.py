@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, Connection, select, update
@@ -12,7 +12,7 @@ from foreseal.payments.ledger import DuplicateRecord, Finality, Ledger, Purchase
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all
 from foreseal.payments.x402.buyer.errors import OutcomeUnknown, PolicyViolation, PurchaseRejected, Rule
 from foreseal.payments.x402.buyer.models import BudgetRecord, PurchaseRecord
-from foreseal.payments.x402.buyer.spending_policy import Offer
+from foreseal.payments.x402.buyer.spending_policy import Offer, ReportSource
 from foreseal.payments.x402.payment_key import Payment
 
 
@@ -36,6 +36,8 @@ class PurchaseIntent:
     """Description of the paid subject, for people."""
     amount: int
     """Maximum amount that can be charged, in smallest units."""
+    report_source: ReportSource = ReportSource.SELLER
+    """Source whose reports may lower the counted amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +118,21 @@ class Purchases:
     def conclude(self, id: str, outcome: PurchaseOutcome, unless_presented: bool = False) -> bool:
         """Apply an outcome. Return True if it changed the purchase.
 
-        An outcome from the chain is final; one from the seller can only be changed by the chain. Raises ValueError if
-        it exceeds the signed amount, `ConcurrentUpdate` if another outcome came first: read again.
+        An outcome from the chain is final; one from the seller can only be changed by the chain. With
+        `ReportSource.CHAIN`, a seller's report counts the full amount, and its rejection changes nothing.
+
+        Raises ValueError if it exceeds the signed amount, `ConcurrentUpdate` if another outcome came first: read again.
         """
         with self.ledger.database.transaction() as tx:
             row = read(tx, PurchaseRecord, id)
             news = self.ledger.allows(PurchaseRecord, row, outcome.trigger)
             if not news or (unless_presented and row.state is not PurchaseState.RESERVED):
                 return False
+            if row.report_source is ReportSource.CHAIN:
+                if outcome.trigger is Trigger.REFUSED:
+                    return False
+                if outcome.trigger is Trigger.PAID:
+                    outcome = replace(outcome, settled=row.amount)
             settled = outcome.settled or 0
             if not 0 <= settled <= row.amount:
                 raise ValueError(f"settled: {outcome.settled} units exceed the {row.amount} of {id}")
@@ -202,6 +211,7 @@ def _row(offer: Offer, intent: PurchaseIntent) -> ColumnValues:
         PurchaseRecord.asset: offer.asset.token,
         PurchaseRecord.payee: offer.payee,
         PurchaseRecord.amount: intent.amount,
+        PurchaseRecord.report_source: intent.report_source,
     }
 
 

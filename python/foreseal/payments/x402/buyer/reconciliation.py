@@ -21,7 +21,7 @@ from foreseal.payments.ledger.queries import fetch_each
 from foreseal.payments.x402.buyer.models import PurchaseRecord
 from foreseal.payments.x402.buyer.payment_responses import read_status
 from foreseal.payments.x402.buyer.purchases import PurchaseOutcome, Purchases
-from foreseal.payments.x402.buyer.spending_policy import Asset
+from foreseal.payments.x402.buyer.spending_policy import Asset, ReportSource
 from foreseal.payments.x402.payment_key import UPTO, PaymentKey
 from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
 
@@ -112,6 +112,8 @@ class Reconciliation:
             return min(status.amount, row.amount)
         maximum, final = row.amount, status.final_block
         if row.scheme != UPTO or row.transaction_hash is None or self._purchases.shares_transaction(row):
+            return maximum
+        if row.report_source is ReportSource.CHAIN:  # the seller chose the transaction
             return maximum
         # Permit2 logs no nonce. The seller names the transaction, and the chain shows its transfers. Each transaction
         # counts only once, so a mix-up by the seller does not change the sum.

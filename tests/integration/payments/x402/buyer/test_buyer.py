@@ -286,6 +286,29 @@ def test_status_query_concludes_an_unknown_purchase(buyers: Buyers, told: object
     buyers.committed()
 
 
+def test_untrusted_status_lowers_no_amount_by_reports(buyers: Buyers) -> None:
+    rules = policy(per_day=3000, report_source=ReportSource.CHAIN)
+    buyer = buyers.buyer()
+    upto = terms(scheme="upto", extra={"facilitatorAddress": PAYEE, "assetTransferMethod": "permit2"})
+    told = iter([STATUS | {"neverSettled": True}, STATUS | {"status": "settled", "amount": "1"}] * 9)
+
+    def status(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json=next(told))
+
+    with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
+        for number in range(6):
+            silent = Seller(lambda _: httpx.Response(409, headers={"Location": "/status"}), (upto,))
+            if number < 3:
+                buyers.client(silent, rules).get(f"/{number}")
+            else:
+                with pytest.raises(PurchaseRejected, match="3000 of 3000"):
+                    buyers.client(silent, rules).get(f"/{number}")
+            Reconciliation(buyers.purchases, {}, sellers).run(buyer.payer)
+    assert buyers.day() == 3000
+    assert [row.report_source for row in buyers.rows()] == [ReportSource.CHAIN] * 3
+    buyers.committed()
+
+
 @pytest.mark.parametrize(
     "answer", [httpx.Response(404), httpx.Response(200, text="not JSON"), httpx.ConnectError("no")]
 )
