@@ -126,19 +126,6 @@ class DeliveryRecord(Record):
     error: Mapped[str] = mapped_column(Text)
 
 
-class ResolutionRecord(Record):
-    """A recorded resolution of an unmatched transfer."""
-
-    __tablename__ = "resolutions"
-
-    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    transaction_hash: Mapped[str] = mapped_column(String(66), primary_key=True)
-    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    note: Mapped[str] = mapped_column(Text)
-    resolved_by: Mapped[str] = mapped_column(String(20))
-    time: Mapped[int] = mapped_column(BigInteger)
-
-
 class ProcessRecord(Record):
     """An active process of the service."""
 

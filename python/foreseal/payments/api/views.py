@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from sqlalchemy import Connection, select
 
 from foreseal.payments.amounts import format_tokens
-from foreseal.payments.api.models import ApiKeyRecord, DeliveryRecord, DeliveryState, ResolutionRecord, WebhookRecord
+from foreseal.payments.api.models import ApiKeyRecord, DeliveryRecord, DeliveryState, WebhookRecord
 from foreseal.payments.api.responses import (
     ApiKeyView,
     Arrival,
@@ -41,6 +41,7 @@ from foreseal.payments.ledger.models import (
     Purpose,
     Reason,
     RefundRecord,
+    ResolutionRecord,
     TimelineRecord,
     TransactionRecord,
     TransferRecord,

@@ -249,6 +249,19 @@ class UnmatchedTransferRecord(Record):
     order_id: Mapped[str | None] = mapped_column(ForeignKey("orders.id"))
 
 
+class ResolutionRecord(Record):
+    """A recorded resolution of an unmatched transfer."""
+
+    __tablename__ = "resolutions"
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    transaction_hash: Mapped[str] = mapped_column(String(66), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    note: Mapped[str] = mapped_column(Text)
+    resolved_by: Mapped[str] = mapped_column(String(20))
+    time: Mapped[int] = mapped_column(BigInteger)
+
+
 class CursorRecord(Record):
     """The last block of a scan for transfers."""
 

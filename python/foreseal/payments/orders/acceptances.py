@@ -317,7 +317,7 @@ class Acceptances:
             elif terms.id in earlier.wrong:
                 rejected[terms.id] = DuplicateRecord(
                     f"orders: the authorization of {terms.id} was used by {earlier.wrong[terms.id]}, "
-                    "which does not pay it"
+                    "which does not pay it, or is refunded or resolved"
                 )
             else:
                 used.add(key)

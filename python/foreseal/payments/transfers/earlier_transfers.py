@@ -13,7 +13,7 @@ from sqlalchemy import Connection, and_, select
 from foreseal.payments.ledger import Ledger
 from foreseal.payments.ledger.models import RefundRecord, TransferRecord, UnmatchedTransferRecord
 from foreseal.payments.ledger.queries import chunks, fetch_pairs
-from foreseal.payments.transfers.matching import match_earlier
+from foreseal.payments.transfers.matching import is_resolved, match_earlier
 from foreseal.payments.transfers.referenced_orders import PayableTerms, pays_amount
 
 
@@ -36,7 +36,7 @@ class EarlierTransfers:
 
     paying: Mapping[str, TransferRecord]
     wrong: Mapping[str, str]
-    """Hashes of transactions that do not pay the order, or whose transfer is refunded."""
+    """Hashes of transactions that do not pay the order, or whose transfer is refunded or resolved."""
 
     def match(self, ledger: Ledger, tx: Connection, ids: Collection[str]) -> None:
         """Capture those of the bound orders that are paid."""
@@ -63,17 +63,19 @@ def find_earlier_transfers(tx: Connection, orders: Sequence[BindableOrder]) -> E
             nonce = None if row.nonce is None else bytes(row.nonce)
             if (row.sender, nonce, row.checkout) != (order.payer, order.nonce, order.checkout):
                 continue
-            if pays_amount(order, row) and row.recipient == order.payee and not _is_refunded(tx, row):
+            if pays_amount(order, row) and row.recipient == order.payee and not _is_ended(tx, row):
                 paying[order.id] = row
             else:
                 wrong[order.id] = row.transaction_hash
     return EarlierTransfers(paying, wrong)
 
 
-def _is_refunded(tx: Connection, row: TransferRecord) -> bool:
+def _is_ended(tx: Connection, row: TransferRecord) -> bool:
+    """Return True if the transfer is refunded or resolved."""
     same = and_(
         RefundRecord.chain_id == row.chain_id,
         RefundRecord.transfer_hash == row.transaction_hash,
         RefundRecord.transfer_position == row.position,
     )
-    return tx.execute(select(RefundRecord.id).where(same)).first() is not None
+    refunded = tx.execute(select(RefundRecord.id).where(same)).first() is not None
+    return refunded or is_resolved(tx, row.chain_id, row.transaction_hash, row.position)

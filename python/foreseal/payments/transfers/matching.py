@@ -30,6 +30,7 @@ from foreseal.payments.ledger.models import (
     OrderRecord,
     Purpose,
     Reason,
+    ResolutionRecord,
     TransferRecord,
     UnmatchedTransferRecord,
 )
@@ -196,13 +197,26 @@ def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Tra
     paid: set[str | None] = set()
     for chunk in chunks(ids):
         paid |= set(tx.execute(select(TransferRecord.order_id).where(TransferRecord.order_id.in_(chunk))).scalars())
+    resolved = _resolved(tx, new)
     found: dict[TransferKey, OrderRecord] = {}
     for each in new:
+        if each.key in resolved:
+            continue
         order = rows.get(by_authorization.get(each.key, ""))
         if order is None or order.id in paid or order.checkout is not None:
             continue
         if unpaid_reason(order, None, each.transfer, by_authorization=True) is None:
             found[each.key] = order
+    return found
+
+
+def _resolved(tx: Connection, new: Sequence[ObservedTransfer]) -> set[TransferKey]:
+    """Return the keys of transfers that were resolved before a reorganization."""
+    found: set[TransferKey] = set()
+    for hashes in chunks(sorted({each.transfer.log.transaction_hash for each in new})):
+        mine = (ResolutionRecord.chain_id == new[0].chain_id) & ResolutionRecord.transaction_hash.in_(hashes)
+        query = select(ResolutionRecord.transaction_hash, ResolutionRecord.position).where(mine)
+        found |= {(row.transaction_hash, row.position) for row in tx.execute(query)}
     return found
 
 
@@ -239,6 +253,16 @@ def remove_transfer(ledger: Ledger, tx: Connection, row: TransferRecord) -> None
     tx.execute(delete(TransferRecord).where(is_transfer(*key)))
 
 
+def is_resolved(tx: Connection, chain_id: int, transaction_hash: str, position: int) -> bool:
+    """Return True if an unmatched transfer was resolved. It then pays no order, whatever happens on the chain."""
+    same = and_(
+        ResolutionRecord.chain_id == chain_id,
+        ResolutionRecord.transaction_hash == transaction_hash,
+        ResolutionRecord.position == position,
+    )
+    return tx.execute(select(ResolutionRecord.position).where(same)).first() is not None
+
+
 def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     """Match a new transfer to its order, or add it to `unmatched_transfers`."""
     transfer, order = observed.transfer, None
@@ -263,6 +287,8 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         remove_transfer(ledger, tx, before)
         order, before = locked(tx, OrderRecord, order.id), None
     reason = unpaid_reason(order, before, transfer, by_authorization=by_authorization)
+    if reason is None and is_resolved(tx, observed.chain_id, *observed.key):
+        reason = Reason.DIRECT
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
         status, log = str(OrderStatus(order.state, order.step)), transfer.log

@@ -56,6 +56,30 @@ def test_own_payment_of_another_amount_rules_the_signature_out(service: ServiceH
     assert service.state("a") == "Drafted / idle"
 
 
+@pytest.mark.parametrize("depth", [0, 3], ids=["", "reorganized"])
+def test_resolved_payment_never_captures_its_order(service: ServiceHarness, depth: int) -> None:
+    service.draft("a")
+    pay_directly(service, service.order("a").nonce)
+    service.run_pass()
+    (item,) = service.get("/v1/unmatched-transfers")["items"]
+    path = f"/v1/unmatched-transfers/{item['transaction_hash']}/{item['position']}/resolution"
+    service.made(path, {"note": "handed over at the counter"})
+    body = {"signature": service.signature("a")}
+    if depth:
+        # The transfer leaves the chain, and returns after the signature.
+        service.chain.reorganize(depth, late=2)
+        service.run_pass()
+        service.made("/v1/orders/a/signature", body)
+    else:
+        error = service.refused(409, "duplicate", "/v1/orders/a/signature", body)
+        assert "refunded or resolved" in error["message"]
+    service.settle()
+    assert service.state("a") == ("Stored, unused / idle" if depth else "Drafted / idle")
+    (item,) = service.get("/v1/unmatched-transfers")["items"]
+    assert item["resolution"]["note"] == "handed over at the counter"
+    assert service.balance()[1]["captured"] == "0"
+
+
 @pytest.mark.parametrize("capture", [False, True])
 def test_payment_with_a_used_authorization_is_rejected(service: ServiceHarness, capture: bool) -> None:
     body = payment(service, "a", capture=capture)

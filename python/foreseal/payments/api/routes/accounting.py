@@ -8,7 +8,6 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, and_, select, tuple_
 
 from foreseal.payments.api import views
-from foreseal.payments.api.models import ResolutionRecord
 from foreseal.payments.api.pagination import PageQuery, parse_cursor
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import (
@@ -28,6 +27,7 @@ from foreseal.payments.ledger import (
 )
 from foreseal.payments.ledger.models import (
     Reason,
+    ResolutionRecord,
     TransferRecord,
     UnmatchedTransferRecord,
 )
@@ -123,7 +123,8 @@ def _resolve(call: RouteCall[TransferPath, NoFields, NewResolution]) -> JsonRepl
         ResolutionRecord.time: int(call.backend.clock()),
     }
     with call.backend.database.transaction() as tx:
-        found = _fetch_unmatched(tx, query)
+        # Locked, so that no signature makes it the payment of its order meanwhile.
+        found = _fetch_unmatched(tx, query.with_for_update(of=TransferRecord))
         if not found:
             raise UnknownRecord(f"unmatched transfers: no transfer {position} of {hash}")
         if not ensure(tx, ResolutionRecord, values):

@@ -7,7 +7,6 @@ from sqlalchemy import Connection, select
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.api.models import ResolutionRecord
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import RefundDetail
 from foreseal.payments.api.roles import Role
@@ -17,7 +16,7 @@ from foreseal.payments.api.value_types import Amount, DestinationText, ObjectId,
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.disbursements.refunds import RefundedTransfer
 from foreseal.payments.ledger import DuplicateRecord, UnknownRecord, ensure, read
-from foreseal.payments.ledger.models import Purpose, RefundRecord, TransferRecord
+from foreseal.payments.ledger.models import Purpose, RefundRecord, ResolutionRecord, TransferRecord
 from foreseal.payments.ledger.queries import fetch_one_or_none
 
 
