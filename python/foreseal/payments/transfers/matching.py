@@ -254,7 +254,7 @@ def remove_transfer(ledger: Ledger, tx: Connection, row: TransferRecord) -> None
 
 
 def is_resolved(tx: Connection, chain_id: int, transaction_hash: str, position: int) -> bool:
-    """Return True if an unmatched transfer was resolved. It then pays no order, whatever happens on the chain."""
+    """Return True if an unmatched transfer was resolved. It then pays no order, also after a reorganization."""
     same = and_(
         ResolutionRecord.chain_id == chain_id,
         ResolutionRecord.transaction_hash == transaction_hash,
