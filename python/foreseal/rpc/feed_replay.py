@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from foreseal._core import split_feed_page
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes
 from foreseal.rpc.core_protocol import CallOutcome, StepPosition
@@ -97,6 +96,9 @@ class FeedReplay:
             raise outcome
         if self._limiter is not None:
             self._limiter.charge_cpu(len(outcome) * _BYTE_TIME)
+        # Not at import: the supervisor imports this module, and loads no core.
+        from foreseal._core import split_feed_page
+
         return _Page(*split_feed_page(bytes(outcome)))
 
 

@@ -7,15 +7,20 @@ from pathlib import Path
 
 from alerts.scenario import Scenario, Started, node_job, pay_job
 from alerts.webhook_targets import gone_target, unavailable_targets
+from foreseal.payments.contracts.development import TOKEN
 from foreseal.ports import next_free_port
 from link_proxy import LinkProxies, LinkState
 from live import DEV_ACCOUNTS, live_node
 from live.process import hung
+from live.sending import Sender
 from payments.api.serving import BUYERS, MERCHANT, Shopper, api_key, configure, serving
+from payments.logging_code import GAS, created_address, logging_code, selector, word
 
 # Blocks that a late service reads in ranges of 2,000, and the delay of each direction of its link.
 _BLOCKS = 20_000
 _DELAY_MS = 500
+# Maximum bytes of a response of a node that does not return a receipt with 40,000 logs.
+_SMALL_RESPONSE = str(4 << 20)
 # Webhook targets, and orders that a repetition creates; each order has three events.
 _TARGETS = 16
 
@@ -136,6 +141,23 @@ def replaced_payee(folder: Path) -> Iterator[Started]:
             yield Started(pay_job(service))
 
 
+@contextlib.contextmanager
+def unread_receipt(folder: Path) -> Iterator[Started]:
+    """Pay the merchant in a transaction whose receipt exceeds the limit of the node."""
+    with live_node("--payments", "--block-time", "1s", "--max-response", _SMALL_RESPONSE) as node:
+        config = configure(folder, node.url, f"sqlite:///{folder}/pay.db")
+        payer, stranger = Sender(node.rpc, BUYERS[0]), Sender(node.rpc, DEV_ACCOUNTS[11])
+        nonce = stranger.nonce()
+        spender = created_address(DEV_ACCOUNTS[11].address, nonce)
+        approval = selector("approve(address,uint256)") + word(spender) + word(5)
+        payer.send(to=TOKEN, data="0x" + approval.hex(), gas=100_000)
+        paid = selector("transferFrom(address,address,uint256)") + word(BUYERS[0].address)
+        paid += word(MERCHANT.address) + word(5)
+        stranger.send(nonce=nonce, to=None, data="0x" + logging_code(paid).hex(), gas=GAS)
+        with serving(config, "--log", "error") as service:
+            yield Started(pay_job(service))
+
+
 PAYMENT_SCENARIOS = (
     Scenario(
         "a node that hangs, with a merchant service",
@@ -161,6 +183,7 @@ PAYMENT_SCENARIOS = (
     Scenario("captures on a chain with slow steps", frozenset({"ForesealPaySlowCaptures"}), slow_steps),
     Scenario("a late start on a slow link to the node", frozenset({"ForesealPayBlocksBehind"}), slow_link),
     Scenario("webhook targets that fail", frozenset({"ForesealPayWebhookBacklog"}), failing_targets),
+    Scenario("a receipt that the node does not return", frozenset({"ForesealPayTransfersSetAside"}), unread_receipt),
     Scenario(
         "a payee replaced while its order is open", frozenset({"ForesealPayOrdersWithoutDestination"}), replaced_payee
     ),
