@@ -160,9 +160,9 @@ class WebSocketTransport:
             if _ident(answer) in (ident, None):
                 return answer
 
-    def dial(self, seconds: float) -> WebSocketLink:
-        """Open a connection for a feed."""
-        return self._connect(seconds, pings=False)
+    def dial(self, seconds: float, *, pings: bool = False) -> WebSocketLink:
+        """Open a connection. One for a feed needs no pings, because it receives heartbeats."""
+        return self._connect(seconds, pings=pings)
 
     def _connect(self, seconds: float, *, pings: bool) -> WebSocketLink:
         settings = _settings(self._options, pings=pings)

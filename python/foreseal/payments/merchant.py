@@ -26,7 +26,7 @@ class Merchant:
     """The merchant's checkout contract, for orders whose amount is decided at the capture."""
     batch_capture: str | None = None
     """The merchant's batch capture contract. With it, it is the payee of new orders with one exact amount."""
-    min_amount: int = 1
+    min_transfer: int = 1
     """Smallest payment in smallest units: smaller transfers are ignored."""
 
     def __post_init__(self) -> None:
@@ -46,8 +46,8 @@ class Merchant:
         """Raise ValueError that begins with `name` for an amount that no payment may have."""
         if check_amount(amount, name) == 0:
             raise ValueError(f"{name}: must not be 0")
-        if amount < self.min_amount:
-            raise ValueError(f"{name}: must be at least {self.min_amount}, the smallest transfer that is recorded")
+        if amount < self.min_transfer:
+            raise ValueError(f"{name}: must be at least {self.min_transfer}, the smallest transfer that is recorded")
 
     @property
     def receiver(self) -> str:

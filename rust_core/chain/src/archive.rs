@@ -47,11 +47,7 @@ impl Archive {
         self.caches.blocks.get(&number)
     }
 
-    pub fn history(&self) -> &dyn History {
-        &*self.history
-    }
-
-    pub fn shared_history(&self) -> &Arc<dyn History> {
+    pub fn history(&self) -> &Arc<dyn History> {
         &self.history
     }
 

@@ -171,7 +171,7 @@ impl SealedBlocks {
     /// Returns the history if the block is neither in memory nor cached.
     pub fn history_of(&self, number: u64) -> Option<&Arc<dyn History>> {
         let archive = self.older(number).filter(|archive| archive.cached_block(number).is_none())?;
-        Some(archive.shared_history())
+        Some(archive.history())
     }
 
     /// Returns the block with its table of steps. Only the table is read from the history if memory has dropped it: the

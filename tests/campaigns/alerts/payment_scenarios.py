@@ -14,7 +14,8 @@ from live import DEV_ACCOUNTS, live_node
 from live.process import hung
 from live.sending import Sender
 from payments.api.serving import BUYERS, MERCHANT, Shopper, api_key, configure, serving
-from payments.logging_code import GAS, created_address, logging_code, selector, word
+from payments.fake.contracts import call_data
+from payments.logging_code import GAS, created_address, logging_code
 
 # Blocks that a late service reads in ranges of 2,000, and the delay of each direction of its link.
 _BLOCKS = 20_000
@@ -149,10 +150,9 @@ def unread_receipt(folder: Path) -> Iterator[Started]:
         payer, stranger = Sender(node.rpc, BUYERS[0]), Sender(node.rpc, DEV_ACCOUNTS[11])
         nonce = stranger.nonce()
         spender = created_address(DEV_ACCOUNTS[11].address, nonce)
-        approval = selector("approve(address,uint256)") + word(spender) + word(5)
+        approval = call_data("approve(address,uint256)", spender, 5)
         payer.send(to=TOKEN, data="0x" + approval.hex(), gas=100_000)
-        paid = selector("transferFrom(address,address,uint256)") + word(BUYERS[0].address)
-        paid += word(MERCHANT.address) + word(5)
+        paid = call_data("transferFrom(address,address,uint256)", BUYERS[0].address, MERCHANT.address, 5)
         stranger.send(nonce=nonce, to=None, data="0x" + logging_code(paid).hex(), gas=GAS)
         with serving(config, "--log", "error") as service:
             yield Started(pay_job(service))

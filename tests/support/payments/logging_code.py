@@ -23,16 +23,6 @@ def logging_code(call: bytes) -> bytes:
     return made + b"\x5b\x5f\x5f\xa0\x61\xff\xff\x5a\x11\x61" + len(made).to_bytes(2, "big") + b"\x57\x00"
 
 
-def word(value: str | int) -> bytes:
-    """Encode an address or a number."""
-    return (int(value, 16) if isinstance(value, str) else value).to_bytes(32, "big")
-
-
-def selector(signature: str) -> bytes:
-    """Return the selector of a function."""
-    return bytes(keccak(text=signature)[:4])
-
-
 def created_address(sender: str, nonce: int) -> str:
     """Return the address of the contract that a transaction creates."""
     return "0x" + keccak(rlp.encode([bytes.fromhex(sender[2:]), nonce]))[12:].hex()

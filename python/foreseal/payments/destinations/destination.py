@@ -72,7 +72,7 @@ class Destination:
             token.start_block,
             policy.policy(),
             batch_capture=merchant.batch_capture,
-            min_amount=token.min_transfer,
+            min_transfer=token.min_transfer,
         )
         label = DestinationLabel(configured.name, token, merchant.payee, merchant.receivers)
         return cls._compose(label, configured.payouts, merchant, sender, watch)

@@ -1,8 +1,8 @@
 """Gas of calls in which a payer's code may run, if the payer is an account with a key instead.
 
-Such a payer, a wallet with code (ERC-1271), decides what the check of its signature costs. This table is what bounds
-it: a call may need the ordinary gas and `FeeSettings.payer_code_gas`. A call that is missing here runs no code of a
-payer, and has the maximum of a transaction.
+A wallet with code (ERC-1271) decides what the check of its signature costs. This table bounds it: a call may need the
+ordinary gas and `FeeSettings.payer_code_gas`. A call that is missing here runs no code of a payer, and has the maximum
+of a transaction.
 
 The figures are those of this package's contracts on a node, rounded up: the recipient has no tokens yet, and each payer
 pays for the first time. `tests/integration/payments/contracts/test_ordinary_gas.py` measures them.
@@ -13,7 +13,8 @@ from functools import cache
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
-from eth_utils.crypto import keccak
+
+from foreseal.codec import keccak
 
 _WORD_SIZE = 32
 
@@ -78,7 +79,7 @@ def _by_selector() -> dict[bytes, OrdinaryGas]:
 
 @cache
 def _selector(signature: str) -> bytes:
-    return keccak(text=signature)[:4]
+    return keccak(signature.encode())[:4]
 
 
 def _calls(data: bytes) -> tuple[bytes, ...]:

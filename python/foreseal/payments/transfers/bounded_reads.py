@@ -131,7 +131,7 @@ class LogReader:
 
     def _add(self, found: FoundLogs, logs: Iterable[ChainLog], is_new: Callable[[int], bool] = _always) -> None:
         for log in logs:
-            if log_amount(log) >= self._watch.min_amount or self._counted & {*log.topics[1:]}:
+            if log_amount(log) >= self._watch.min_transfer or self._counted & {*log.topics[1:]}:
                 found.logs.append(log)
             elif is_new(log.block_number):
                 found.ignored += 1

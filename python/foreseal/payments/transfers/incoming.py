@@ -21,7 +21,7 @@ def incoming(receipt: ChainReceipt, watch: WatcherSettings) -> list[Transfer]:
     if watch.batch_capture is not None:
         moved = [(each, each.sender, each.recipient, each.amount) for each in found]
         found = _without_forwards(moved, watch.batch_capture)
-    return [each for each in found if each.amount >= watch.min_amount]
+    return [each for each in found if each.amount >= watch.min_transfer]
 
 
 def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[ChainLog]:
@@ -40,7 +40,7 @@ def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[C
         in_order = [found[index] for index in sorted(found)]
         moved = [(log, log.topics[1], log.topics[2], log_amount(log)) for log in in_order]
         kept += _without_forwards(moved, contract)
-    return [log for log in kept if log_amount(log) >= watch.min_amount]
+    return [log for log in kept if log_amount(log) >= watch.min_transfer]
 
 
 def log_amount(log: ChainLog) -> int:

@@ -74,7 +74,7 @@ class PendingTransfers:
         logs = {_key(log): log for log in pending.result()}
         if not self._keys <= logs.keys():
             return None
-        fresh = [log for key, log in logs.items() if key not in self._keys and _amount(log) >= self._watch.min_amount]
+        fresh = [log for key, log in logs.items() if key not in self._keys and _amount(log) >= self._watch.min_transfer]
         found = self._transfers(fresh, latest.number)
         return None if found is None else PendingGrowth(frozenset(logs), found)
 

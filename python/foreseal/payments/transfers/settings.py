@@ -23,7 +23,7 @@ class WatcherSettings:
     """Maximum block range of one eth_getLogs."""
     batch_capture: str | None = None
     """Contract that receives captures for the recipient."""
-    min_amount: int = 1
+    min_transfer: int = 1
     """Amount in smallest units below which a transfer is ignored: anybody can send transfers of 0."""
 
     def __post_init__(self) -> None:
@@ -35,8 +35,8 @@ class WatcherSettings:
             raise ValueError(f"widest: must be between 1 and {MAX_LOG_RANGE}, got {self.widest}")
         if self.overlap < 1 or self.start < 0:
             raise ValueError("overlap must be at least 1, start at least 0")
-        if self.min_amount < 1:
-            raise ValueError(f"min_amount: must be at least 1, got {self.min_amount}")
+        if self.min_transfer < 1:
+            raise ValueError(f"min_transfer: must be at least 1, got {self.min_transfer}")
 
     @property
     def recipients(self) -> tuple[str, ...]:

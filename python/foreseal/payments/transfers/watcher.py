@@ -151,7 +151,7 @@ class TransferWatcher:
             TransferRecord.chain_id == watch.chain_id,
             TransferRecord.token == watch.token,
             TransferRecord.recipient.in_(watch.recipients),
-            TransferRecord.amount >= watch.min_amount,
+            TransferRecord.amount >= watch.min_transfer,
         )
 
     @property

@@ -8,22 +8,20 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 
-from foreseal.client.optional_packages import import_optional
+from foreseal.client import ClientError, InvalidResponse, Options, TimedOut
+from foreseal.client.session import decoded
+from foreseal.client.websocket import WebSocketLink, WebSocketTransport
 from foreseal.payments.merchant_context import inherit_context
-
-sync_client = import_optional("websockets.sync.client")
-exceptions = import_optional("websockets.exceptions")
 
 log = logging.getLogger(__name__)
 
 # Seconds before a reconnect to a broken connection.
 _PAUSE = 5.0
-# Seconds for the handshake.
-_TIMEOUT = 10.0
+# Seconds for the handshake, and of silence after which the connection is opened again.
+_TIMEOUT, _SILENCE = 10.0, 3_600.0
 # Maximum bytes of a message: headers and hashes are far smaller.
 _MAX_MESSAGE = 1 << 20
 # Maximum messages of a step that wake the worker once.
@@ -38,10 +36,9 @@ class StepListener:
 
     def __init__(self, url: str, wake: Callable[[], None]) -> None:
         """Set up the thread. `url` is a WebSocket URL."""
-        self._url = url
+        self._transport = WebSocketTransport(url, Options(max_message_size=_MAX_MESSAGE))
         self._wake = wake
         self._stopping = threading.Event()
-        self._connection: Any = None
         self._thread = threading.Thread(target=inherit_context(self._run), name="waking", daemon=True)
 
     def start(self) -> None:
@@ -51,48 +48,46 @@ class StepListener:
     def stop(self) -> None:
         """End the subscriptions."""
         self._stopping.set()
-        connection = self._connection
-        if connection is not None:
-            connection.close_socket()
+        self._transport.close()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
                 self._follow()
-            except (exceptions.WebSocketException, OSError, ValueError, EOFError) as error:
+            except ClientError as error:
                 if not self._stopping.is_set():
-                    fields = {"error": f"{type(error).__name__}: {error}"[:300]}
-                    log.warning("subscriptions disconnected: polling", extra=fields)
+                    log.warning("subscriptions disconnected: polling", extra={"error": str(error)[:300]})
             self._stopping.wait(_PAUSE)
 
     def _follow(self) -> None:
-        with sync_client.connect(
-            self._url, compression=None, max_size=_MAX_MESSAGE, open_timeout=_TIMEOUT, close_timeout=1
-        ) as connection:
-            self._connection = connection
+        link = self._transport.dial(_TIMEOUT, pings=True)
+        try:
             for ident, stream in _STREAMS.items():
                 call = {"jsonrpc": "2.0", "id": ident, "method": "eth_subscribe", "params": [stream]}
-                connection.send(orjson.dumps(call).decode())
+                link.send(orjson.dumps(call))
             # The subscriptions miss what happened before them.
             self._wake()
             while not self._stopping.is_set():
-                if self._receive(connection):
+                if _receive(link):
                     self._wake()
+        finally:
+            link.abandon()
 
-    def _receive(self, connection: Any) -> bool:
-        """Read the messages that have arrived, at least one. Return True if one is an event."""
-        found = _is_event(connection.recv())
-        with contextlib.suppress(TimeoutError):
-            for _ in range(_MAX_MESSAGES):
-                found |= _is_event(connection.recv(0))
-        return found
+
+def _receive(link: WebSocketLink) -> bool:
+    """Read the messages that have arrived, at least one. Return True if one is an event."""
+    found = _is_event(link.receive(_SILENCE))
+    with contextlib.suppress(TimedOut):
+        for _ in range(_MAX_MESSAGES):
+            found |= _is_event(link.receive(0))
+    return found
 
 
 def _is_event(text: str | bytes) -> bool:
-    """Return True for an event. Raise ValueError for a message that is none, and for a rejected subscription."""
-    message = orjson.loads(text)
+    """Return True for an event. Raise `InvalidResponse` for a message that is none, or a rejected subscription."""
+    message = decoded(text)
     if not isinstance(message, dict):
-        raise ValueError("a message is not an object")  # noqa: TRY004 - of the node, not an argument
+        raise InvalidResponse("a message is not an object")
     if "error" in message and message.get("id") == _BLOCKS:
-        raise ValueError(f"eth_subscribe: {message['error']}")
+        raise InvalidResponse(f"eth_subscribe: {message['error']}")
     return "method" in message

@@ -181,9 +181,8 @@ class DepositAuthorization(_WireModel):
     def _has_one(self) -> Self:
         if self.erc3009 is None and self.permit2 is None:
             raise ValueError("has neither erc3009Authorization nor permit2Authorization")
-        if (
-            self.erc3009 is not None and self.permit2 is not None
-        ):  # the key would be that of one, the transfer the other
+        # The key could be that of one, and the transfer that of the other.
+        if self.erc3009 is not None and self.permit2 is not None:
             raise ValueError("has both erc3009Authorization and permit2Authorization")
         return self
 

@@ -40,6 +40,7 @@ pub struct PartStart {
 pub struct FlashblockParts<'a> {
     pub spec: &'a ChainSpec,
     pub step: &'a BlockAtStep,
+    /// Stored ones serve the parts after the first: that depends on the size of the whole step.
     pub logs: &'a StepLogs,
     /// `true` if the step is no longer on the chain.
     pub removed: bool,
@@ -131,9 +132,6 @@ impl<'a> FlashblockParts<'a> {
 
     /// Returns `true` if the whole flashblock is one message.
     fn fits(&self) -> bool {
-        if matches!(self.logs, StepLogs::Stored(_)) {
-            return false;
-        }
         let block = &self.step.block;
         let mut size = 0_usize;
         added(block, self.step.first).all(|at| {

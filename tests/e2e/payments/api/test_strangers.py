@@ -8,7 +8,8 @@ from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for
 from live.sending import Sender
 from payments.api.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, health, serving
-from payments.logging_code import GAS, LOGS, created_address, logging_code, selector, word
+from payments.fake.contracts import call_data
+from payments.logging_code import GAS, LOGS, created_address, logging_code
 
 SECONDS = 60.0
 STRANGER = DEV_ACCOUNTS[11]
@@ -32,23 +33,16 @@ def test_payments_are_read_next_to_transactions_with_many_logs(tmp_path: Path) -
             first = stranger.nonce()
             for nonce in (first + 2, first + 3):
                 spender = created_address(STRANGER.address, nonce)
-                payer.send(
-                    to=TOKEN,
-                    data="0x" + (selector("approve(address,uint256)") + word(spender) + word(5)).hex(),
-                    gas=100_000,
-                )
-            free = selector("transfer(address,uint256)") + word(MERCHANT.address) + word(0)
-            paid = selector("transferFrom(address,address,uint256)") + word(BUYERS[0].address)
-            paid += word(MERCHANT.address) + word(5)
+                approval = call_data("approve(address,uint256)", spender, 5)
+                payer.send(to=TOKEN, data="0x" + approval.hex(), gas=100_000)
+            free = call_data("transfer(address,uint256)", MERCHANT.address, 0)
+            paid = call_data("transferFrom(address,address,uint256)", BUYERS[0].address, MERCHANT.address, 5)
             sent = [
                 stranger.send(to=None, data="0x" + logging_code(call).hex(), gas=GAS)
                 for call in (free, free, paid, paid)
             ]
-            direct = payer.send(
-                to=TOKEN,
-                data="0x" + (selector("transfer(address,uint256)") + word(MERCHANT.address) + word(12_345)).hex(),
-                gas=100_000,
-            )
+            transfer = call_data("transfer(address,uint256)", MERCHANT.address, 12_345)
+            direct = payer.send(to=TOKEN, data="0x" + transfer.hex(), gas=100_000)
             for hash in sent:
                 receipt = wait_for(lambda hash=hash: chain.rpc("eth_getTransactionReceipt", hash), SECONDS, "a receipt")
                 assert (receipt["status"], len(receipt["logs"]) > LOGS) == ("0x1", True)

@@ -52,7 +52,7 @@ def test_an_order_goes_from_its_terms_to_a_final_capture(shop: Shop) -> None:
 
 
 def test_payment_below_the_smallest_recorded_transfer_is_rejected(shop: Shop) -> None:
-    object.__setattr__(shop.merchant, "min_amount", 100)
+    object.__setattr__(shop.merchant, "min_transfer", 100)
     message = "amount: must be at least 100, the smallest transfer that is recorded"
     with pytest.raises(ValueError, match=message):
         shop.draft("a", 99)

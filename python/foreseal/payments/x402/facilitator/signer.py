@@ -77,7 +77,7 @@ class NodeSigner:
 
     def has_code(self, address: str) -> bool:
         """Return True if a scheme read the code of this account, and it has some."""
-        return address in self._coded
+        return to_checksum_address(address) in self._coded
 
     def get_balance(self, address: str, token_address: str) -> int:
         """Return the balance of a token in smallest units."""

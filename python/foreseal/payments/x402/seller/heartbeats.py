@@ -1,7 +1,6 @@
 """Heartbeats: renewals of the leases of runs in progress, for as long as this process lives.
 
-A thread sends them, so a handler that blocks the event loop keeps its lease as well. The thread exists only while a run
-is in progress.
+A thread sends them, so a handler that blocks the event loop keeps its lease as well. It starts with the first run.
 """
 
 import logging
@@ -10,7 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from foreseal.payments.merchant_context import inherit_context
+from sqlalchemy.exc import SQLAlchemyError
+
+from foreseal.payments.ledger import LedgerError
+from foreseal.payments.periodic_thread import PeriodicThread
 
 _log = logging.getLogger(__name__)
 
@@ -31,8 +33,9 @@ class Heartbeats:
         self._clock = clock
         self._wake_interval = wake_interval
         self._lock = threading.Lock()
+        self._beating = threading.Lock()
         self._runs: list[_Run] = []
-        self._thread: threading.Thread | None = None
+        self._thread: PeriodicThread | None = None
 
     @contextmanager
     def running(self, name: str, renew: Callable[[], bool], interval: int) -> Iterator[None]:
@@ -41,9 +44,7 @@ class Heartbeats:
         with self._lock:
             self._runs.append(run)
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=inherit_context(self._beat_until_idle), name="heartbeats", daemon=True
-                )
+                self._thread = PeriodicThread("heartbeats", self.beat, self._wake_interval)
                 self._thread.start()
         try:
             yield
@@ -52,34 +53,26 @@ class Heartbeats:
 
     def beat(self) -> None:
         """Renew the leases that are due."""
-        with self._lock:
-            runs = list(self._runs)
-        now = self._clock()
-        for run in runs:
-            if run.due > now:
-                continue
-            try:
-                is_renewed = run.renew()
-            except Exception as error:  # an unreachable database is tried again until the lease ends
-                _log.warning("cannot renew lease", extra={"payment": run.name, "reason": str(error)})
-                continue
-            run.due = now + run.interval
-            if not is_renewed:
+        with self._beating:
+            with self._lock:
+                runs = list(self._runs)
+            if not runs:
+                return
+            now = self._clock()
+            for run in runs:
+                if run.due <= now:
+                    self._renew(run, now)
+
+    def _renew(self, run: _Run, now: int) -> None:
+        # Before the renewal, so that one with an unexpected error delays the others by one check only.
+        run.due = now + run.interval
+        try:
+            if not run.renew():
                 self._remove(run)
+        except (SQLAlchemyError, LedgerError) as error:  # it is tried again until the lease ends
+            _log.warning("cannot renew lease", extra={"payment": run.name, "reason": str(error)})
+            run.due = now
 
     def _remove(self, run: _Run) -> None:
         with self._lock:
             self._runs = [other for other in self._runs if other is not run]
-
-    def _beat_until_idle(self) -> None:
-        idle = threading.Event()  # never set: its wait is the pause between two checks
-        while True:
-            idle.wait(self._wake_interval)
-            with self._lock:
-                if not self._runs:
-                    self._thread = None
-                    return
-            try:
-                self.beat()
-            except Exception:  # the clock may read the chain
-                _log.exception("unexpected error in the heartbeats")

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from foreseal.payments.x402.seller.heartbeats import Heartbeats
 
@@ -59,13 +60,25 @@ def test_lost_lease_is_not_renewed_again() -> None:
 
 def test_failed_renewal_is_retried_and_delays_no_other(caplog: pytest.LogCaptureFixture) -> None:
     clock, failing, other = Clock(), Lease(), Lease()
-    failing.failure = OSError("database is unreachable")
+    failing.failure = OperationalError("", None, Exception("database is unreachable"))
     with clock.beats.running("a", failing.renew, 20), clock.beats.running("b", other.renew, 20):
         clock.pass_seconds(21)
         failing.failure = None
         clock.pass_seconds(2)
     assert (failing.renewals, other.renewals) == (3, 1)
     assert "cannot renew lease" in caplog.text
+
+
+def test_unexpected_error_of_a_renewal_delays_the_others_by_one_check() -> None:
+    clock, broken, other = Clock(), Lease(), Lease()
+    broken.failure = RuntimeError("a defect")
+    with clock.beats.running("a", broken.renew, 20), clock.beats.running("b", other.renew, 20):
+        clock.pass_seconds(19)
+        with pytest.raises(RuntimeError, match="a defect"):
+            clock.pass_seconds(1)
+        assert other.renewals == 0
+        clock.pass_seconds(1)
+        assert (broken.renewals, other.renewals) == (1, 1)
 
 
 def test_thread_renews_while_a_run_blocks_its_caller() -> None:
@@ -76,7 +89,7 @@ def test_thread_renews_while_a_run_blocks_its_caller() -> None:
         return True
 
     beats = Heartbeats(lambda: now, 0.001)
-    for _ in range(2):  # the second run follows one whose thread may have ended
+    for _ in range(2):
         with beats.running("a", renew, 20):
             now += 20
             assert renewed.wait(30)
