@@ -122,7 +122,7 @@ def rejected(payer: str, reason: bytes, nonce: bytes = NONCE, contract: str = CO
 
 def receipt(*entries: Entry, succeeded: bool = True) -> ChainReceipt:
     logs = [ChainLog(*entry, 7, "0xb", "0xabc", 40 + index) for index, entry in enumerate(entries)]
-    return ChainReceipt("0xabc", 7, "0xb", succeeded, tuple(logs))
+    return ChainReceipt("0xabc", 7, "0xb", succeeded, 90_000, tuple(logs))
 
 
 def read(*entries: Entry) -> tuple[Sequence[tuple[str, bytes]], dict[tuple[str, bytes], str], int]:

@@ -39,6 +39,7 @@ from foreseal.payments.orders.payers import PayerMismatch, PayerRequired
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import (
     FeeTooHigh,
+    GasBudgetSpent,
     GasTooHigh,
     SendingError,
     SignerUnavailable,
@@ -112,6 +113,7 @@ _MEANINGS = (
     _Meaning(TransactionStillOpen, 409, "still_open"),
     _Meaning(FeeTooHigh, 503, "fee_too_high"),
     _Meaning(GasTooHigh, 409, "gas_too_high"),
+    _Meaning(GasBudgetSpent, 409, "gas_budget_spent"),
     _Meaning(TransactionTooLarge, 409, "transaction_too_large"),
     _Meaning(SignerUnavailable, 503, "signer_unavailable"),
     _Meaning(SendingError, 503, "transaction_not_sent"),

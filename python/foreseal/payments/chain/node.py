@@ -52,6 +52,7 @@ class ChainReceipt:
     block_number: int
     block_hash: str
     succeeded: bool
+    gas_used: int
     logs: tuple[ChainLog, ...]
 
 

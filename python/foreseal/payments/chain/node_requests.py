@@ -190,6 +190,7 @@ def receipt(hash: str) -> NodeRequest[ChainReceipt | None]:
                 hex_number(found["blockNumber"]),
                 (found.get("blockHash") or "").lower(),
                 hex_number(found["status"]) == 1,
+                hex_number(found["gasUsed"]),
                 tuple(map(read_log, found["logs"])),
             )
 

@@ -324,6 +324,19 @@ class PolicySection(Section):
         le=2**24,
         description="Maximum gas that a payer that is a contract (ERC-1271) may add to a transaction.",
     )
+    payer_lost_gas: int = Field(
+        default=1_200_000,
+        ge=0,
+        le=10**12,
+        description="Gas within an hour that a payer may cost by transactions that revert. Beyond it, its orders are "
+        "captured only on request, and it cannot pay by x402.",
+    )
+    code_lost_gas: int = Field(
+        default=12_000_000,
+        ge=0,
+        le=10**12,
+        description="The same for all payers that are contracts together.",
+    )
     patience_blocks: int = Field(
         default=10,
         ge=1,
@@ -344,7 +357,11 @@ class PolicySection(Section):
     def fees(self) -> FeeSettings:
         """Return the limits of fees and gas of transactions."""
         return FeeSettings(
-            max_fee=self.max_gwei * GWEI, patience_blocks=self.patience_blocks, payer_code_gas=self.payer_code_gas
+            max_fee=self.max_gwei * GWEI,
+            patience_blocks=self.patience_blocks,
+            payer_code_gas=self.payer_code_gas,
+            payer_lost_gas=self.payer_lost_gas,
+            code_lost_gas=self.code_lost_gas,
         )
 
     def sender(self, ledger: Ledger, node: ChainNode, intents: TransactionIntents) -> TransactionSender:

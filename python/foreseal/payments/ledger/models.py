@@ -203,6 +203,22 @@ class AttemptRecord(Record):
     is_empty: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
 
 
+class LostGasRecord(Record):
+    """Gas of a transaction, or of a share of it, that a payer made revert."""
+
+    __tablename__ = "lost_gas"
+    __table_args__ = (Index("lost_gas_time", "chain_id", "time"),)
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    transaction_hash: Mapped[str] = mapped_column(String(66), primary_key=True)
+    payer: Mapped[str] = mapped_column(String(42), primary_key=True)
+    # 0 if the payer did not cause the revert.
+    gas: Mapped[int] = mapped_column(BigInteger)
+    has_code: Mapped[bool] = mapped_column(Boolean)
+    # Unix time in seconds at which it was read.
+    time: Mapped[int] = mapped_column(BigInteger)
+
+
 class TransferRecord(Record):
     """A transfer to the merchant on the chain."""
 

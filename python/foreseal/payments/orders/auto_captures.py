@@ -32,8 +32,15 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, PayerSignature
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureRejection, CaptureTarget, NotCapturable
 from foreseal.payments.orders.captures import Captures, CheckedCapture, DecidedCapture
+from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.signatures import InvalidSignature
-from foreseal.payments.transactions import SendingError, TransactionSender, TransactionStillOpen
+from foreseal.payments.transactions import (
+    GasBudgetSpent,
+    SendingError,
+    TransactionCall,
+    TransactionSender,
+    TransactionStillOpen,
+)
 
 # Maximum characters of a stored error.
 _LONGEST_ERROR = 500
@@ -73,6 +80,7 @@ class AutoCaptures:
         self._acceptances = Acceptances(ledger, sender.node, merchant)
         self._captures = Captures(ledger, sender, merchant)
         self._checks = CaptureChecks(sender, merchant)
+        self._sender = sender
 
     def check(self, signatures: Sequence[PayerSignature]) -> list[CheckedAcceptance | Exception]:
         """Return each valid signature with the capture of its order, or the reason against it. Stores nothing."""
@@ -87,11 +95,9 @@ class AutoCaptures:
         checks = self._checks.begin(targets, batch)
         batch.execute(self._node)
         calls = checks.results()
+        spent = self._sender.lost_gas.find_spent([each.terms.payer for each in waiting])
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
-        captures = {
-            target.order.id: CheckedCapture(target, call) if not isinstance(call, Exception) else call
-            for target, call in zip(targets, calls, strict=True)
-        }
+        captures = {target.order.id: _limited(target, call, spent) for target, call in zip(targets, calls, strict=True)}
         return [_with_capture(each, captures) for each in reads.results()]
 
     def store(self, tx: Connection, checked: Sequence[CheckedAcceptance]) -> list[AcceptedOrder | Exception]:
@@ -157,8 +163,10 @@ class AutoCaptures:
         An order that is no longer waiting is unchanged. Raises `UnknownRecord` and the database's errors.
         """
         with self._ledger.database.reading() as tx:
-            before = read(tx, OrderRecord, id).last_error
+            order = read(tx, OrderRecord, id)
+        before = order.last_error
         try:
+            self._sender.lost_gas.require_budget(assigned_payer(order))
             self._captures.capture(id)
         except (TransitionNotAllowed, ConcurrentUpdate):  # another process or a request was faster, or it is void
             return None
@@ -175,6 +183,15 @@ class AutoCaptures:
         same = OrderRecord.last_error.is_(None) if before is None else OrderRecord.last_error == before
         with self._ledger.database.transaction() as tx:
             tx.execute(update(OrderRecord).where(OrderRecord.id == id, same).values({OrderRecord.last_error: after}))
+
+
+def _limited(
+    target: CaptureTarget, call: TransactionCall | CaptureRejection, spent: Mapping[str, GasBudgetSpent]
+) -> CheckedCapture | CaptureRejection:
+    """Return the capture of a target, or the reason against it."""
+    if isinstance(call, Exception):
+        return call
+    return spent.get(assigned_payer(target.order)) or CheckedCapture(target, call)
 
 
 def _with_capture(

@@ -31,9 +31,10 @@ from foreseal.payments.ledger import (
     locked_all,
 )
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransactionRecord, TxResult
-from foreseal.payments.ledger.queries import update_all
+from foreseal.payments.ledger.queries import fetch_all, update_all
 from foreseal.payments.ledger.transitions import RowDetails
 from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders.capture_checks import reverted_payment
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.transactions import (
     TransactionOutcome,
@@ -119,9 +120,15 @@ class BatchReconciler:
         receipt, step = outcome.receipt, outcome.step
         assert receipt is not None
         with self._ledger.database.reading() as tx:
-            contract = read_intent(tx, outcome.intent)[0].target
+            intent = read_intent(tx, outcome.intent)[0]
+            orders = fetch_all(tx, select(OrderRecord).where(OrderRecord.capture_batch == batch))
         domain, payee = self._merchant.domain, self._merchant.payee
-        found = captured_in_batch(receipt, domain.contract, contract, payee)
+        found = captured_in_batch(receipt, domain.contract, intent.target, payee)
+        if found.failed:
+            # The contract limits the gas of each capture; how much of it one used is not known.
+            share = intent.gas // len(orders)
+            failed = [each for each in orders if (assigned_payer(each), bytes(each.nonce)) in found.failed]
+            self._sender.lost_gas.record(receipt, [reverted_payment(each, share) for each in failed])
         observed = [ObservedTransfer(domain.chain_id, transfer, step) for transfer in found.captured.values()]
         with self._ledger.database.transaction() as tx:
             record_transfers(self._ledger, tx, observed)

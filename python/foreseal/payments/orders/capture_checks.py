@@ -26,7 +26,7 @@ from foreseal.payments.orders.capture_batches import MAX_CALL_GAS, BatchedCaptur
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.orders.terms import SignedOrder, authorization, message, permit
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
-from foreseal.payments.transactions import SendingError, TransactionCall, TransactionSender
+from foreseal.payments.transactions import RevertedPayment, SendingError, TransactionCall, TransactionSender
 
 _BLOCK: BlockTag = "pending"
 
@@ -298,6 +298,11 @@ def is_batched(order: SignedOrder, merchant: Merchant) -> bool:
 def capture_parties(order: SignedOrder) -> TransferParties:
     """Return the accounts that a capture involves."""
     return TransferParties(assigned_payer(order), [order.payee], order.checkout or order.payee)
+
+
+def reverted_payment(order: SignedOrder, gas: int) -> RevertedPayment:
+    """Return the payment of an order whose transaction, or share of one, reverted and used this much gas."""
+    return RevertedPayment(order.token, capture_parties(order), order.valid_before, gas)
 
 
 def is_used_request(order: SignedOrder, block: BlockTag) -> NodeRequest[bool]:

@@ -78,6 +78,7 @@ class PendingPaymentChecks:
         # If the watcher has recorded the transfer of a used authorization, it never captures an order stored later.
         self._used = [batch.add(is_used_request(payment, "pending")) for payment in kept]
         captured = [CaptureTarget(payment, payment.amount) for payment in payments if payment.capture]
+        self._lost_gas = sender.lost_gas
         self._captures = CaptureChecks(sender, merchant).begin(captured, batch)
 
     def results(self) -> list[CheckedPayment | Exception]:
@@ -86,6 +87,8 @@ class PendingPaymentChecks:
         Reasons are `InvalidSignature`, `Expired`, `NotCapturable`, `SendingError` and `ChainError`.
         """
         calls = iter(self._captures.results())
+        captured = [assigned_payer(each) for each in self._payments if each.capture]
+        spent = self._lost_gas.find_spent(captured) if captured else {}
         self._signatures.read_wallets(self._node)
         results: list[CheckedPayment | Exception] = []
         positions = itertools.count()
@@ -94,6 +97,7 @@ class PendingPaymentChecks:
             try:
                 if payment.capture:
                     found = next(calls)
+                    found = found if isinstance(found, Exception) else spent.get(assigned_payer(payment)) or found
                     if isinstance(found, Exception):
                         results.append(found)
                         continue

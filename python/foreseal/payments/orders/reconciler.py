@@ -37,6 +37,7 @@ from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.ledger.queries import fetch_one
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.batch_reconciler import BatchReconciler, open_batches
+from foreseal.payments.orders.capture_checks import reverted_payment
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.transactions import (
     TransactionOutcome,
@@ -184,7 +185,7 @@ class OrderReconciler:
         outcome = self._sender.outcome(intent)
         self._ledger.passed(CrashPoint.RECEIPT_READ)
         if outcome.receipt is not None:
-            self._landed(order.id, intent, outcome)
+            self._landed(order, intent, outcome)
         elif outcome.step is TxStatus.FAILED:
             with self._ledger.database.transaction() as tx:
                 order = locked(tx, OrderRecord, order.id)
@@ -196,9 +197,11 @@ class OrderReconciler:
                 self.reconcile(order.id)
             self.deliver(order.id, intent)
 
-    def _landed(self, id: str, intent: int, outcome: TransactionOutcome) -> None:
-        receipt, step = outcome.receipt, outcome.step
+    def _landed(self, order: OrderRecord, intent: int, outcome: TransactionOutcome) -> None:
+        id, receipt, step = order.id, outcome.receipt, outcome.step
         assert receipt is not None
+        if not receipt.succeeded:
+            self._sender.lost_gas.record(receipt, [reverted_payment(order, receipt.gas_used)])
         with self._ledger.database.transaction() as tx:
             order = locked(tx, OrderRecord, id)
             if not is_intent_open(tx, intent):  # another process was faster, and may have started the next intent

@@ -8,6 +8,7 @@ from foreseal.payments.transactions.call_estimates import (
 )
 from foreseal.payments.transactions.errors import (
     FeeTooHigh,
+    GasBudgetSpent,
     GasTooHigh,
     SendingError,
     SignerUnavailable,
@@ -29,6 +30,7 @@ from foreseal.payments.transactions.intents import (
     open_subjects,
     read_intent,
 )
+from foreseal.payments.transactions.lost_gas import LostGas, RevertedPayment
 from foreseal.payments.transactions.open_transactions import OpenTransaction, open_transactions
 from foreseal.payments.transactions.sender import (
     DeliveryResult,
@@ -56,12 +58,15 @@ __all__ = [
     "FeeQuote",
     "FeeSettings",
     "FeeTooHigh",
+    "GasBudgetSpent",
     "GasTooHigh",
     "HttpSigner",
     "LocalSigner",
+    "LostGas",
     "NewIntent",
     "OpenTransaction",
     "RawTransaction",
+    "RevertedPayment",
     "SendingError",
     "SignerConnection",
     "SignerUnavailable",

@@ -5,6 +5,7 @@ SendingError
 ├── TransactionStillOpen  an earlier transaction for the same purpose may still be included
 ├── FeeTooHigh            the chain requires more than the limit
 ├── GasTooHigh            the call needs more gas than a transaction, or the code of payers, may have
+├── GasBudgetSpent        transactions that reverted because of the payer cost its budget of gas
 ├── TransactionTooLarge   the transaction has more bytes than nodes accept
 ├── WrongChain            the node serves another chain than the sender signs for
 ├── WrongAccount          the transaction belongs to another account than the key's
@@ -27,6 +28,10 @@ class FeeTooHigh(SendingError):
 
 class GasTooHigh(SendingError):
     """The call needs more gas than a transaction of the next block, or the code of payers, may have."""
+
+
+class GasBudgetSpent(SendingError):
+    """Reverted transactions of the payer, or of all payers with code, cost their budget of gas within the last hour."""
 
 
 class TransactionTooLarge(SendingError):

@@ -19,6 +19,10 @@ class FeeSettings:
     """Gas limit as a percentage of the estimate."""
     payer_code_gas: int = 500_000
     """Maximum gas that the code of payers may add to the ordinary gas of a transaction (`ordinary_gas`)."""
+    payer_lost_gas: int = 1_200_000
+    """Gas within an hour that a payer may cost by reverts: two transactions with the maximum (`LostGas`)."""
+    code_lost_gas: int = 12_000_000
+    """Gas within an hour that all payers with code together may cost by reverts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ from foreseal.payments.transactions.intents import (
     read_new_intents,
     record_rejection,
 )
+from foreseal.payments.transactions.lost_gas import LostGas
 from foreseal.payments.transactions.nonce_gaps import fill_gap, is_nonce_used
 from foreseal.payments.transactions.signer import TransactionSigner
 
@@ -145,6 +146,11 @@ class TransactionSender:
     def account(self) -> TransactionSigner:
         """Account that signs the transactions."""
         return self.intents.account
+
+    @property
+    def lost_gas(self) -> LostGas:
+        """Gas of this account that payers have wasted."""
+        return LostGas(self.ledger, self.node, self.intents.chain_id, self.fees)
 
     def call(self, target: str, data: bytes, code_at: str | None = None) -> TransactionCall:
         """Return gas limit, fees and account nonce of a call, estimated at `pending`.

@@ -1,11 +1,15 @@
 """Payers with code at the facilitator: they decide neither the gas of a settlement nor that it reverts."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from enum import StrEnum
 
 import pytest
 from x402.schemas import PaymentRequirements
 
 from foreseal.payments.chain import TemporaryRejection
+from foreseal.payments.transactions import FeeSettings
+from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.payment_key import settled
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
@@ -82,3 +86,38 @@ def test_missing_ether_is_no_failure_of_the_payment(changed: World, facilitator:
     for act in (facilitator.verify, facilitator.settle):
         with pytest.raises(TemporaryRejection, match="cannot pay the gas: eth_call: insufficient funds"):
             act(payment, asked)
+
+
+@each_scheme
+def test_payer_that_makes_settlements_revert_loses_its_budget(
+    changed: World, facilitator: Facilitator, asked: PaymentRequirements
+) -> None:
+    become(changed, spending_wallet(1_000))
+    sender = facilitator.settlements.sender
+    sender.fees = FeeSettings(payer_lost_gas=1, code_lost_gas=10**9)
+    settlements = facilitator.settlements
+    ledger = settlements.ledger
+
+    def rejecting(point: StrEnum) -> None:
+        if point is PaidPoint.SETTLEMENT_STORED:
+            become(changed, unpriced_wallet())
+
+    settlements.ledger = replace(ledger, passed=rejecting)
+    found = facilitator.settle(pay(WALLET, asked), asked)
+    assert not found.success
+    facilitator.follow()
+    settlements.ledger = ledger
+    become(changed, spending_wallet(1_000))
+    payment, sent = pay(WALLET, asked), changed.sent_by(FACILITATOR.address)
+    verified, settlement = facilitator.verify(payment, asked), facilitator.settle(payment, asked)
+    assert (verified.is_valid, verified.invalid_reason) == (False, "gas_budget_spent")
+    assert (settlement.success, settlement.error_reason) == (False, "gas_budget_spent")
+    # Without code, it has spent its budget all the same.
+    become(changed, b"")
+    assert facilitator.verify(pay(WALLET, asked), asked).invalid_reason == "gas_budget_spent"
+    assert changed.sent_by(FACILITATOR.address) == sent
+    assert facilitator.settle(pay(ORDINARY, asked), asked).success
+    # The budget is renewed.
+    sender.fees = FeeSettings()
+    become(changed, spending_wallet(1_000))
+    assert facilitator.settle(pay(WALLET, asked), asked).success

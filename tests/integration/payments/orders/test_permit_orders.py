@@ -263,7 +263,7 @@ def test_only_the_checkout_of_an_order_reports_its_capture(shop: Shop) -> None:
     ) -> tuple[bytes | None, str | None]:
         data = amount.to_bytes(32) + (500).to_bytes(32)
         said = ChainLog(CHECKOUT, (PAYMENT_CAPTURED, memo("a"), who), data, 1, "0x1", "0x2", 2)
-        (each,) = transfers(ChainReceipt("0x2", 1, "0x1", True, (*before, transfer, said)), ADDRESS)
+        (each,) = transfers(ChainReceipt("0x2", 1, "0x1", True, 90_000, (*before, transfer, said)), ADDRESS)
         return each.nonce, each.checkout
 
     assert found() == (memo("a"), CHECKOUT)

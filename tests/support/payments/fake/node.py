@@ -14,6 +14,8 @@ from payments.fake.contracts import TOKEN, Revert, accepts, selector
 
 # Larger block ranges are rejected, like on public nodes.
 _WIDEST = 2_000
+GAS_USED = 90_000
+"""Gas of every transaction."""
 _IS_VALID = selector("isValidSignature(bytes32,bytes)")
 
 
@@ -182,6 +184,7 @@ class FakeNode(Disturbed):
             "blockNumber": hex(block.number),
             "blockHash": block.hash,
             "status": hex(landed.succeeded),
+            "gasUsed": hex(GAS_USED),
             "logs": [log for each, log in block.logs() if each is landed],
         }
 

@@ -44,6 +44,9 @@ ERROR_CODES = (
     ErrorCode("still_open", 409, "An earlier transaction of the object has no outcome yet."),
     ErrorCode("would_revert", 409, "The transaction would revert."),
     ErrorCode("gas_too_high", 409, "The call needs more gas than a transaction, or a payer's code, may have."),
+    ErrorCode(
+        "gas_budget_spent", 409, "Reverted transactions of the payer cost its budget of gas; repeat an hour later."
+    ),
     ErrorCode("transaction_too_large", 409, "The transaction would have more bytes than nodes accept."),
     ErrorCode("in_progress", 409, "The same request is in progress; repeat it after Retry-After."),
     ErrorCode("destination_not_configured", 409, "The configuration has no destination with this token and payee."),

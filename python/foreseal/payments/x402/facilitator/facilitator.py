@@ -24,7 +24,7 @@ from foreseal.payments.chain import ChainNode, ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
-from foreseal.payments.transactions import GasTooHigh, TransactionSigner
+from foreseal.payments.transactions import GasBudgetSpent, GasTooHigh, SendingError, TransactionSigner
 from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
@@ -43,7 +43,8 @@ from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, fi
 
 _log = logging.getLogger(__name__)
 
-_GAS_TOO_HIGH = "gas_too_high"
+_GAS_REFUSALS: dict[type[SendingError], str] = {GasTooHigh: "gas_too_high", GasBudgetSpent: "gas_budget_spent"}
+"""Reasons of payments that cost too much gas, which their payer is told."""
 _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
 
@@ -131,8 +132,8 @@ class Facilitator:
         found = _schemes(signer, self._network, None).verify(payment, requirements)
         if not found.is_valid:
             signer.raise_failure()
-        if found.is_valid and (_is_unsimulated(payment) or (signer.has_code(payer) and _is_transfer(payment))):
-            rejected = self._rehearse(payment, requirements)
+        if found.is_valid and _is_transfer(payment):
+            rejected = self._costly(payment, requirements, signer.has_code(payer))
             if rejected is not None:
                 return VerifyResponse(
                     is_valid=False,
@@ -141,6 +142,19 @@ class Facilitator:
                     payer=payer,
                 )
         return found
+
+    def _costly(
+        self, payment: PaymentPayload, requirements: PaymentRequirements, has_code: bool
+    ) -> SettleResponse | None:
+        """Return why a valid transfer costs gas that it should not, or None."""
+        if has_code or _is_unsimulated(payment):
+            return self._rehearse(payment, requirements)
+        requested = settled(payment, requirements)
+        try:
+            self.settlements.sender.lost_gas.require_budget(requested.key.payer)
+        except GasBudgetSpent as error:
+            return self._failure(requested, _GAS_REFUSALS[GasBudgetSpent], str(error))
+        return None
 
     def _rehearse(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
         """Return the failure of a simulated settlement, or None if the payment would be settled."""
@@ -152,8 +166,8 @@ class Facilitator:
             return None
         try:
             signer.raise_failure()
-        except GasTooHigh as error:
-            return self._failure(requested, _GAS_TOO_HIGH, str(error))
+        except (GasTooHigh, GasBudgetSpent) as error:
+            return self._failure(requested, _GAS_REFUSALS[type(error)], str(error))
         return found
 
     def settle(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
@@ -184,8 +198,8 @@ class Facilitator:
             if elsewhere is None and found.error_reason != PENDING:
                 try:
                     signer.raise_failure()
-                except GasTooHigh as error:
-                    return self._failure(requested, _GAS_TOO_HIGH, str(error))
+                except (GasTooHigh, GasBudgetSpent) as error:
+                    return self._failure(requested, _GAS_REFUSALS[type(error)], str(error))
             return elsewhere or found
         landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
         return found.model_copy(update={"transaction": landed})

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select, update
 
-from foreseal.payments.chain import ChainReceipt
+from foreseal.payments.chain import ChainReceipt, TransferParties
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.crash_points import CrashPoint
@@ -33,6 +33,7 @@ from foreseal.payments.ledger import DuplicateRecord, Ledger, SettlementState, T
 from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none
 from foreseal.payments.transactions import (
+    RevertedPayment,
     TransactionCall,
     TransactionOutcome,
     TransactionSender,
@@ -45,6 +46,7 @@ from foreseal.payments.transactions import (
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import PayerLockRecord, SettlementRecord
 from foreseal.payments.x402.payment_key import Payment, PaymentKey
+from foreseal.payments.x402.payment_status import spent_by
 
 T = TypeVar("T")
 
@@ -150,7 +152,10 @@ class Settlements:
         If the payer has code, the final transaction is simulated as well; so is each one about channels, in which the
         code of several accounts may run. Raises `Reverted`, `SendingError` and the node's errors.
         """
-        return self.sender.call(target, data, target if target == BATCH_SETTLEMENT else key.payer)
+        if target == BATCH_SETTLEMENT:
+            return self.sender.call(target, data, target)
+        self.sender.lost_gas.require_budget(key.payer)
+        return self.sender.call(target, data, key.payer)
 
     def release(self, request: SettlementRequest) -> None:
         """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""
@@ -275,7 +280,7 @@ class Settlements:
     def _record_outcome(self, id: str) -> TransactionOutcome | None:
         """Record the outcome of a settlement's transaction, and return it; None without a transaction."""
         with self.ledger.database.reading() as tx:
-            read(tx, SettlementRecord, id)
+            row = read(tx, SettlementRecord, id)
             intent = open_intent(tx, Purpose.SETTLE, id)
             last = (
                 select(TransactionRecord.id)
@@ -288,6 +293,8 @@ class Settlements:
             return None if closed is None else self.sender.outcome(closed)
         outcome = self.sender.outcome(intent)
         self.ledger.passed(CrashPoint.RECEIPT_READ)
+        if outcome.receipt is not None and not outcome.receipt.succeeded:
+            self._record_lost_gas(row, outcome.receipt)
         with self.ledger.database.transaction() as tx:
             noted = record_outcome(self.ledger, tx, SettlementRecord, id, outcome, _shown)
             if noted and (outcome.receipt is not None or outcome.step is TxStatus.FAILED):
@@ -297,6 +304,19 @@ class Settlements:
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)
         return outcome
+
+    def _record_lost_gas(self, row: SettlementRecord, receipt: ChainReceipt) -> None:
+        """Record the gas that a payer wasted. A call about channels has several payers, and a transfer has a payee."""
+        if row.payee is None or row.amount is None:
+            return
+        key = PaymentKey(row.chain_id, row.contract, row.payer, bytes(row.nonce))
+        if row.contract == row.token:
+            # Any account may submit the authorization first; the payee then has the money.
+            paid = spent_by(self.sender.node, key)
+            if paid is not None and _shown(row, paid) is not None:
+                return
+        parties = TransferParties(row.payer, [row.payee], None if row.contract == row.token else row.contract)
+        self.sender.lost_gas.record(receipt, [RevertedPayment(row.token, parties, row.deadline, receipt.gas_used)])
 
 
 def _shown(row: SettlementRecord, receipt: ChainReceipt) -> dict[str, Any] | None:

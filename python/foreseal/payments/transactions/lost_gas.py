@@ -1,0 +1,179 @@
+"""Gas lost to transactions that reverted because of a payer: a budget for each payer, and one for those with code.
+
+A payer can change its account, or its code its answer, between the last simulation and the transaction. Its payments
+cost gas then, and bring nothing. Beyond a budget, no transaction of the payer is sent without a decision of the
+merchant. New wallets are free, so payers with code have a budget in common as well.
+
+A revert counts unless it has another cause: the token is paused or forbids one of the accounts, or the block is past
+the payment's end.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from foreseal.payments.chain import (
+    ChainNode,
+    ChainReceipt,
+    Incomplete,
+    PendingAnswer,
+    RejectedByNode,
+    RequestBatch,
+    RestrictionReads,
+    Reverted,
+    TokenReads,
+    TransferParties,
+    node_requests,
+)
+from foreseal.payments.ledger import Ledger, ensure
+from foreseal.payments.ledger.models import LostGasRecord
+from foreseal.payments.ledger.queries import ColumnValues, chunks
+from foreseal.payments.transactions.errors import GasBudgetSpent
+from foreseal.payments.transactions.fees import FeeSettings
+
+LOST_GAS_PERIOD = 3_600
+"""Seconds for which lost gas counts."""
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RevertedPayment:
+    """A payment whose transaction, or whose share of a transaction, reverted."""
+
+    token: str
+    parties: TransferParties
+    """Accounts of its transfer; the sender is the payer."""
+    end: int | None
+    """Time in seconds since 1970 from which it is not valid; None if it is always valid."""
+    gas: int
+
+
+class LostGas:
+    """Budget of an account's gas that payers may waste."""
+
+    def __init__(self, ledger: Ledger, node: ChainNode, chain_id: int, fees: FeeSettings) -> None:
+        self._ledger = ledger
+        self._node = node
+        self._chain_id = chain_id
+        self._fees = fees
+
+    def record(self, receipt: ChainReceipt, payments: Sequence[RevertedPayment]) -> None:
+        """Record the gas of a transaction that these payers made revert. Repeated calls record nothing more.
+
+        Raises the node's errors.
+        """
+        same = (LostGasRecord.chain_id == self._chain_id) & (LostGasRecord.transaction_hash == receipt.transaction_hash)
+        with self._ledger.database.reading() as tx:
+            known = set(tx.execute(select(LostGasRecord.payer).where(same)).scalars())
+        for payer in dict.fromkeys(payment.parties.sender for payment in payments):
+            if payer in known:
+                continue
+            mine = [payment for payment in payments if payment.parties.sender == payer]
+            causes = [self._read_cause(receipt, payment) for payment in mine]
+            gas = sum(payment.gas for payment, (is_caused, _) in zip(mine, causes, strict=True) if is_caused)
+            values: ColumnValues = {
+                LostGasRecord.chain_id: self._chain_id,
+                LostGasRecord.transaction_hash: receipt.transaction_hash,
+                LostGasRecord.payer: payer,
+                LostGasRecord.gas: gas,
+                LostGasRecord.has_code: causes[0][1],
+                LostGasRecord.time: self._ledger.clock(),
+            }
+            with self._ledger.database.transaction() as tx:
+                ensure(tx, LostGasRecord, values)
+            details = {"payer": payer, "transaction": receipt.transaction_hash, "lost_gas": gas}
+            _log.warning("a payment reverted", extra=details)
+
+    def find_spent(self, payers: Collection[str]) -> dict[str, GasBudgetSpent]:
+        """Return the payers whose budget is spent, with the reason. Raises the node's errors."""
+        with self._ledger.database.reading() as tx:
+            total, by_code = self._totals(tx)
+            if not total:
+                return {}
+            lost = self._by_payer(tx, payers)
+        fees = self._fees
+        spent = {
+            payer: GasBudgetSpent(
+                f"transactions of {payer} that reverted cost {gas} gas within an hour; the maximum is "
+                f"payer_lost_gas = {fees.payer_lost_gas}"
+            )
+            for payer, gas in lost.items()
+            if gas >= fees.payer_lost_gas
+        }
+        if by_code >= fees.code_lost_gas:
+            message = (
+                f"transactions of payers with code that reverted cost {by_code} gas within an hour; the maximum is "
+                f"code_lost_gas = {fees.code_lost_gas}"
+            )
+            for payer in self._with_code([each for each in payers if each not in spent]):
+                spent[payer] = GasBudgetSpent(message)
+        return spent
+
+    def require_budget(self, payer: str) -> None:
+        """Raise `GasBudgetSpent` if the budget of a payer is spent, and the node's errors."""
+        for error in self.find_spent([payer]).values():
+            raise error
+
+    def _totals(self, tx: Connection) -> tuple[int, int]:
+        """Return the gas lost within the period: to all payers, and to those with code."""
+        query = select(LostGasRecord.has_code, func.sum(LostGasRecord.gas)).where(self._counts())
+        found = {bool(has_code): int(gas) for has_code, gas in tx.execute(query.group_by(LostGasRecord.has_code))}
+        return sum(found.values()), found.get(True, 0)
+
+    def _by_payer(self, tx: Connection, payers: Collection[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for chunk in chunks(sorted(set(payers))):
+            query = select(LostGasRecord.payer, func.sum(LostGasRecord.gas)).where(
+                self._counts(), LostGasRecord.payer.in_(chunk)
+            )
+            found |= {payer: int(gas) for payer, gas in tx.execute(query.group_by(LostGasRecord.payer))}
+        return found
+
+    def _counts(self) -> ColumnElement[bool]:
+        since = self._ledger.clock() - LOST_GAS_PERIOD
+        return (LostGasRecord.chain_id == self._chain_id) & (LostGasRecord.time > since)
+
+    def _with_code(self, payers: Sequence[str]) -> list[str]:
+        batch = RequestBatch()
+        codes = {payer: batch.add(node_requests.code(payer, "pending")) for payer in payers}
+        batch.execute(self._node)
+        return [payer for payer, code in codes.items() if code.result()]
+
+    def _read_cause(self, receipt: ChainReceipt, payment: RevertedPayment) -> tuple[bool, bool]:
+        """Return if the payer caused the revert, and if it has code.
+
+        A wallet may remove its code in the block, so the block before it counts as well.
+        """
+        batch, token, payer = RequestBatch(), TokenReads(payment.token), payment.parties.sender
+        head = batch.add(node_requests.head(receipt.block_number))
+        paused = batch.add(token.paused("pending"))
+        codes = [batch.add(node_requests.code(payer, block)) for block in ("pending", receipt.block_number - 1)]
+        restrictions = RestrictionReads(token, "pending", batch)
+        restrictions.add(payment.parties)
+        batch.execute(self._node)
+        restrictions.read_policies(self._node, [payment.parties])
+        found = head.result() or self._node.head("pending")
+        is_late = payment.end is not None and found is not None and found.timestamp >= payment.end
+        is_stopped = _answer(paused, default=False) or _is_forbidden(restrictions, payment.parties)
+        return not (is_late or is_stopped), any(_answer(code, b"") for code in codes)
+
+
+def _answer(answer: PendingAnswer[T], default: T) -> T:
+    """Return an answer; the default if the token has no such function, or the node no state of that block."""
+    try:
+        return answer.result()
+    except (Reverted, Incomplete, RejectedByNode):
+        return default
+
+
+def _is_forbidden(restrictions: RestrictionReads, parties: TransferParties) -> bool:
+    try:
+        return restrictions.forbidden(parties) is not None
+    except (Reverted, Incomplete):
+        return False
