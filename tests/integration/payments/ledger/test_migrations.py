@@ -77,6 +77,7 @@ ADDED = {
 NEW_TABLES: dict[str, dict[str, list[Any]]] = {
     "service_keys": {"purpose": [], "key": []},
     "sessions": {"hash": [], "key_id": [], "created": [], "used": []},
+    "lost_gas": {name: [] for name in ("chain_id", "transaction_hash", "payer", "gas", "has_code", "time")},
     "set_aside": {
         "chain_id": [],
         "token": [],
@@ -219,7 +220,7 @@ def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
     single = ("0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015")
     assert revisions == ["0003", *["0004"] * 3, "0005", "0006", *["0007"] * 2, *single]
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
-    assert len(lines) == 15
+    assert len(lines) == 16
     assert find_revision(url) == schema.HEAD
 
 
