@@ -59,7 +59,7 @@ def _shop(clean: CleanEnvironment, folder: Path, node: str) -> Iterator[str]:
             '["$0.001", Price("$0.001", transfer_method=TransferMethod.PERMIT2)]': "Price(1000)",
         }
         # FastAPI is not part of the extra.
-        examples = [text for text in _examples("x402.md", "python") if "fastapi" not in text]
+        examples = [text for text in _examples("x402.md", "python") if not re.search("fastapi|litestar", text)]
         script.write_text(_replaced("\n".join(examples), replacements) + _SERVE)
         with stopping(Served(clean.isolated(str(clean.bin / "python"), str(script)), folder)) as shop:
             yield shop.url

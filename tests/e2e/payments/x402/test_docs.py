@@ -27,7 +27,7 @@ PAYEE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 BUYER = BUYERS[18]
 
 
-ROUTE, DEPENDENCY, SHOP, CLAIM = range(4)
+ROUTE, DEPENDENCY, GUARD, SHOP, CLAIM = range(5)
 """Numbers of the examples in Python."""
 
 
@@ -64,23 +64,26 @@ def example(number: int, world: World, facilitator_url: str, folder: Path) -> st
 
 
 def test_paid_routes_of_the_page_sell(world: World, tmp_path: Path, facilitator_url: str) -> None:
-    shown: dict[str, Any] = {}
-    for number in (ROUTE, DEPENDENCY):
+    shown: dict[str, Any] = {"__name__": __name__}
+    for number in (ROUTE, DEPENDENCY, GUARD):
         exec(example(number, world, facilitator_url, tmp_path), shown)
     before = world.balance(PAYEE)
 
     async def buying() -> list[httpx.Response]:
-        transport = x402AsyncTransport(stock_client(BUYER), httpx.ASGITransport(shown["app"]))
-        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
-            found = [await client.get(path) for path in ("/report/may", "/tokens?count=3")]
+        found = []
+        for app, path in (("app", "/report/may"), ("app", "/tokens?count=3"), ("paid_app", "/report/june")):
+            transport = x402AsyncTransport(stock_client(BUYER), httpx.ASGITransport(shown[app]))
+            async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
+                found.append(await client.get(path))
         await shown["api"].close()
         return found
 
     found = asyncio.run(buying())
-    assert [answer.status_code for answer in found] == [200, 200], [answer.text for answer in found]
-    assert [answer.json() for answer in found] == [{"report": "may"}, {"payer": BUYER.address, "tokens": 3}]
-    assert [settlement(answer).success for answer in found] == [True, True]
-    assert world.balance(PAYEE) == before + 10_000 + 30
+    assert [answer.status_code for answer in found] == [200, 200, 200], [answer.text for answer in found]
+    contents = [{"report": "may"}, {"payer": BUYER.address, "tokens": 3}, {"report": "june"}]
+    assert [answer.json() for answer in found] == contents
+    assert [settlement(answer).success for answer in found] == [True, True, True]
+    assert world.balance(PAYEE) == before + 10_000 + 30 + 10_000
 
 
 def test_paid_route_of_the_page_has_twelve_lines() -> None:
@@ -88,7 +91,7 @@ def test_paid_route_of_the_page_has_twelve_lines() -> None:
 
 
 def test_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: str) -> None:
-    shown: dict[str, Any] = {}
+    shown: dict[str, Any] = {"__name__": __name__}
     exec(example(SHOP, world, facilitator_url, tmp_path), shown)
     world.opened.append(shown["seller"].ledger.database)
     before = world.balance(PAYEE)

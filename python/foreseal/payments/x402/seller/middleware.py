@@ -38,8 +38,10 @@ from foreseal.payments.x402.payment_key import PaymentKey, granted
 from foreseal.payments.x402.seller.grants import GrantedResponse, GrantLease, GrantRequest, stored_answer
 from foreseal.payments.x402.seller.pay_page_responses import PayPageResponses
 from foreseal.payments.x402.seller.payment_requirements import JSON, NO_STORE
-from foreseal.payments.x402.seller.priced_handlers import FirstPass, with_pass
+from foreseal.payments.x402.seller.priced_handlers import FirstPass, GrantedPass, in_pass
 from foreseal.payments.x402.seller.prices import Charge, Price, chargeable
+from foreseal.payments.x402.seller.redirects import is_respelling
+from foreseal.payments.x402.seller.route_paths import UnclearPath, path_below_root
 from foreseal.payments.x402.seller.seller import PaymentRejected, Seller, Silent, Unavailable, Undecided
 
 _log = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ _log = logging.getLogger(__name__)
 LARGEST = 16 * 1024 * 1024
 """Maximum bytes of a paid request's body, and of its response: both are held in memory."""
 _EVERY = 1.0
+_POLICY_VIOLATION = 1008
 
 
 class PaidRoutes:
@@ -72,10 +75,13 @@ class PaidRoutes:
         if scope["type"] == "lifespan":
             await self._lifespan(scope, receive, send)
             return
+        if scope["type"] == "websocket":
+            await self._connect(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request, path = Request(scope, receive), _route(scope)
+        request, path = Request(scope, receive), path_below_root(scope)
         prefix = self.seller.offers.shop.status_path + "/"
         if request.method in ("GET", "HEAD") and path.startswith(prefix):
             await _send(send, await self._status(path.removeprefix(prefix)), request.method)
@@ -84,11 +90,28 @@ class PaidRoutes:
         if file is not None:
             await _send(send, file, request.method)
             return
-        prices = self.seller.offers.table.find(request.method, path)
+        try:
+            prices = self.seller.offers.table.find(scope)
+        except UnclearPath as error:
+            await _send(send, _json(400, {"error": str(error)}), request.method)
+            return
         if prices:
             await self._sell(request, prices, send)
         else:
             await self._find_price(scope, receive, send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a WebSocket whose path has no price; a WebSocket cannot be paid, so close any other one."""
+        try:
+            is_free = not self.seller.offers.table.find(scope)
+        except UnclearPath:
+            is_free = False
+        if is_free:
+            with in_pass(self.seller.offers, None):
+                await self.app(scope, receive, send)
+        else:
+            await receive()  # the request to connect
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": "the path requires a payment"})
 
     async def _find_price(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run a handler without a price; sell the response of a handler that declares one."""
@@ -96,14 +119,16 @@ class PaidRoutes:
         if not offers.declared:
             await self.app(scope, receive, send)
             return
-        first = FirstPass(receive, send, LARGEST)
+        first, state = FirstPass(receive, send, LARGEST), {**scope.get("state", {})}
         try:
-            await self.app(with_pass(scope, offers, first), first.receive, first.send)
+            with in_pass(offers, first):
+                await self.app({**scope}, first.receive, first.send)
         except Exception:
             if first.prices is None:
                 raise
         if first.prices is not None:
-            await self._sell(Request(scope, first.replay), first.prices, send)
+            # The second pass does not see what a framework stored in the state during the first one.
+            await self._sell(Request({**scope, "state": state}, first.replay), first.prices, send)
 
     async def _sell(self, request: Request, prices: Sequence[Price], send: Send) -> None:
         # A client that disconnects must not interrupt the work that it paid for.
@@ -247,7 +272,7 @@ class _Paid:
         else:
             answered = await self._handled(body, charge)
         self._seller.ledger.passed(PaidPoint.HANDLER_ENDED)
-        if answered is None or answered.status >= 400:
+        if answered is None or answered.status >= 400 or is_respelling(self._request, answered):
             return await self._uncharged(claim, lease, answered)
         await run_in_threadpool(self._seller.grants.answer, lease, answered, charge.amount)
         self._seller.ledger.passed(PaidPoint.ANSWER_STORED)
@@ -315,7 +340,7 @@ class _Paid:
 
     async def _handled(self, body: bytes, charge: Charge) -> GrantedResponse | None:
         """Return the application's response; None if it ended without one."""
-        scope = with_pass(self._request.scope, self._seller.offers, tuple(self._prices))
+        scope = {**self._request.scope}
         scope["state"] = {**scope.get("state", {}), "payment": charge}
         is_body_read = False
 
@@ -328,7 +353,8 @@ class _Paid:
 
         answer = _Collected()
         try:
-            await self._app(scope, receive, answer)
+            with in_pass(self._seller.offers, GrantedPass(tuple(self._prices), charge)):
+                await self._app(scope, receive, answer)
         except Exception:  # any error of the handler; the payer gets a response that reports it
             _log.exception("the handler of a paid request failed", extra={"path": self._path})
             return None
@@ -378,12 +404,6 @@ class _Collected:
         if self._status is None or not self._done:
             return None
         return GrantedResponse(self._status, self._headers, bytes(self._body))
-
-
-def _route(scope: Scope) -> str:
-    """Return the decoded path without the mount point, as the application's routes match it."""
-    path, root = str(scope["path"]), str(scope.get("root_path", ""))
-    return path.removeprefix(root) if root and path.startswith(root + "/") else path
 
 
 def _private(answer: GrantedResponse) -> GrantedResponse:

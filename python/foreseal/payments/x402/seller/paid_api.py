@@ -1,4 +1,4 @@
-"""Prices next to handlers of Starlette and FastAPI applications, as a decorator or as a dependency.
+"""Prices next to handlers, so that the framework's router decides: as a decorator, a dependency or a guard.
 
 ```python
 api = PaidApi.connect("0x...", network="eip155:84532", node="http://...", facilitator="http://...", database="...")
@@ -13,7 +13,8 @@ async def report(): ...
 async def words(payment: Charge = Depends(api.payment(Price("$0.01", Scheme.UPTO)))): ...
 ```
 
-Both declare a price to `PaidRoutes`, which sells the response. FastAPI is not imported.
+Litestar has guards: `@get("/report", guards=[api.guard("$0.01")])` in an application that is served as `api.wrap(app)`.
+Each form declares a price to `PaidRoutes`, which sells the response. FastAPI and Litestar are not imported.
 """
 
 import functools
@@ -23,7 +24,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.types import ASGIApp
 from x402.http.facilitator_client import HTTPFacilitatorClient
 from x402.http.facilitator_client_base import FacilitatorConfig
 from x402.mechanisms.evm.default_assets import get_default_asset
@@ -39,9 +40,6 @@ from foreseal.payments.x402.seller.prices import Charge, PriceLike
 from foreseal.payments.x402.seller.seller import Seller
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-
-_REQUEST = "paid_request"
-"""Parameter that FastAPI passes to a decorated handler without a request parameter."""
 
 
 class PaidApi:
@@ -77,6 +75,10 @@ class PaidApi:
         """Add the middleware that sells the responses, to a Starlette or FastAPI application."""
         app.add_middleware(PaidRoutes, seller=self.seller)
 
+    def wrap(self, app: ASGIApp) -> PaidRoutes:
+        """Return the application of Litestar or another framework, in the middleware that sells the responses."""
+        return PaidRoutes(app, self.seller)
+
     def paid(self, *prices: PriceLike) -> Callable[[Handler], Handler]:
         """Return a decorator that sells a handler's response.
 
@@ -86,45 +88,50 @@ class PaidApi:
         declared = self.seller.offers.declare(*prices)
 
         def decorate(handler: Handler) -> Handler:
-            adds_request = not _has_request(handler)
-
-            def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-                given = [kwargs.pop(_REQUEST)] if _REQUEST in kwargs else [*args, *kwargs.values()]
-                request = next((value for value in given if isinstance(value, Request)), None)
-                if request is None:
-                    raise RuntimeError(f"paid: {handler.__qualname__} was called without a request")
-                granted_charge(request, self.seller.offers, declared)
+            if _has_websocket(handler):
+                raise TypeError(f"paid: {handler.__qualname__} handles a WebSocket, which cannot be paid")
 
             if inspect.iscoroutinefunction(handler):
 
                 @functools.wraps(handler)
                 async def paid(*args: Any, **kwargs: Any) -> Any:
-                    check(args, kwargs)
+                    granted_charge(self.seller.offers, declared)
                     return await handler(*args, **kwargs)
             else:
 
                 @functools.wraps(handler)
                 def paid(*args: Any, **kwargs: Any) -> Any:
-                    check(args, kwargs)
+                    granted_charge(self.seller.offers, declared)
                     return handler(*args, **kwargs)
 
-            if adds_request:
-                paid.__signature__ = _with_request(inspect.signature(handler))  # type: ignore[attr-defined]
             return paid  # type: ignore[return-value]
 
         return decorate
 
-    def payment(self, *prices: PriceLike) -> Callable[[Request], Awaitable[Charge]]:
+    def payment(self, *prices: PriceLike) -> Callable[[], Awaitable[Charge]]:
         """Return a FastAPI dependency that sells a handler's response and provides its charge.
 
         Several prices are alternatives. Raises ValueError for an invalid price.
         """
         declared = self.seller.offers.declare(*prices)
 
-        async def payment(request: Request) -> Charge:
-            return granted_charge(request, self.seller.offers, declared)
+        async def payment() -> Charge:
+            return granted_charge(self.seller.offers, declared)
 
         return payment
+
+    def guard(self, *prices: PriceLike) -> Callable[[Any, Any], Awaitable[None]]:
+        """Return a Litestar guard that sells the responses of a handler, a controller or a router.
+
+        Several prices are alternatives. Unlike `paid`, it also sells responses from Litestar's response cache. Raises
+        ValueError for an invalid price.
+        """
+        declared = self.seller.offers.declare(*prices)
+
+        async def guard(connection: Any, route_handler: Any) -> None:
+            granted_charge(self.seller.offers, declared)
+
+        return guard
 
 
 def _default_token(network: str) -> Domain:
@@ -139,22 +146,8 @@ def _default_token(network: str) -> Domain:
     return Domain(token["name"], token["version"], int(chain), token["asset"])
 
 
-def _has_request(handler: Callable[..., Any]) -> bool:
-    """Return True if a handler has a parameter for the request."""
-    try:
-        parameters = inspect.signature(handler, eval_str=True).parameters
-    except NameError:  # an annotation that exists only for a type checker
-        parameters = inspect.signature(handler).parameters
-    unnamed = [parameter.annotation for parameter in parameters.values()]
-    if any(isinstance(kind, type) and issubclass(kind, Request) for kind in unnamed):
-        return True
-    return any(isinstance(kind, str) and kind.rpartition(".")[2] == "Request" for kind in unnamed)
-
-
-def _with_request(signature: inspect.Signature) -> inspect.Signature:
-    """Return the signature with an additional keyword parameter for the request."""
-    added = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY, annotation=Request)
-    parameters = list(signature.parameters.values())
-    has_rest = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
-    parameters.insert(len(parameters) - has_rest, added)
-    return signature.replace(parameters=parameters)
+def _has_websocket(handler: Callable[..., Any]) -> bool:
+    """Return True if a handler has a parameter that is annotated as a WebSocket, of any framework."""
+    kinds = [parameter.annotation for parameter in inspect.signature(handler).parameters.values()]
+    names = [kind if isinstance(kind, str) else getattr(kind, "__name__", "") for kind in kinds]
+    return any(name.partition("[")[0].rpartition(".")[2] == "WebSocket" for name in names)

@@ -8,18 +8,26 @@ PaidRoutes -> application -> route -> handler with a price, no grant: the price 
 
 The first pass finds the price at the handler itself, so no second pattern has to match its path. The handler runs only
 in the second pass, under the same grants as a route of the table.
+
+The pass is a context variable, so it reaches a handler of any framework, also in another task or thread.
 """
 
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Send
 
 from foreseal.payments.x402.payloads import Malformed
 from foreseal.payments.x402.seller.payment_requirements import Offers
 from foreseal.payments.x402.seller.prices import Charge, Price
 
-_PASSES = "foreseal.x402.passes"
-"""Key in an ASGI scope: the current pass through the middleware of each seller."""
+_PASSES: ContextVar[Mapping[Offers, "FirstPass | GrantedPass | None"]] = ContextVar(
+    "foreseal.x402.passes", default=MappingProxyType({})
+)
+"""The current pass through the middleware of each seller."""
 
 
 class FirstPass:
@@ -71,24 +79,44 @@ class FirstPass:
         self._stored.clear()
 
 
-def with_pass(scope: Scope, offers: Offers, current: FirstPass | tuple[Price, ...]) -> Scope:
-    """Return a copy of a scope for a pass through a seller's application: the first one, or one granted for prices."""
-    return {**scope, _PASSES: {**scope.get(_PASSES, {}), offers: current}}
+class GrantedPass:
+    """A pass of a request whose payment was granted. It ends with the response, also for tasks that outlive it."""
+
+    def __init__(self, prices: tuple[Price, ...], charge: Charge) -> None:
+        """Set up the pass of a payment for one of these prices."""
+        self.prices = prices
+        self.charge = charge
+        self.is_open = True
 
 
-def granted_charge(request: Request, offers: Offers, prices: tuple[Price, ...]) -> Charge:
-    """Return the charge of a granted request.
+@contextlib.contextmanager
+def in_pass(offers: Offers, current: FirstPass | GrantedPass | None) -> Iterator[None]:
+    """Run a seller's application in a pass; None for a connection that cannot be paid."""
+    token = _PASSES.set({**_PASSES.get(), offers: current})
+    try:
+        yield
+    finally:
+        _PASSES.reset(token)
+        if isinstance(current, GrantedPass):
+            current.is_open = False
+
+
+def granted_charge(offers: Offers, prices: tuple[Price, ...]) -> Charge:
+    """Return the charge of the current request, if it was granted.
 
     Raises HTTPException without a grant, and RuntimeError if the request did not pass through `PaidRoutes` of the same
-    seller, or paid another price.
+    seller, paid another price, or is a WebSocket.
     """
-    current = request.scope.get(_PASSES, {}).get(offers)
-    if current is None:
+    if offers not in (passes := _PASSES.get()):
         raise RuntimeError("a paid handler requires the middleware of its seller: call PaidApi.install(app)")
+    current = passes[offers]
+    if current is None:
+        raise RuntimeError("a WebSocket cannot be paid: declare the price at a handler of requests")
     if isinstance(current, FirstPass):
         current.demand(prices)
         raise HTTPException(402, "the handler requires a payment")
-    if current != prices:
+    if not current.is_open:
+        raise RuntimeError("the grant of the request has ended")
+    if current.prices != prices:
         raise RuntimeError("the request has two prices: declare one, at the handler or in the table of routes")
-    charge: Charge = request.state.payment
-    return charge
+    return current.charge

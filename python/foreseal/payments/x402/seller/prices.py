@@ -1,16 +1,16 @@
 """Prices of requests: a table of routes, and the charge that a handler decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from re import Pattern
 
-from starlette.routing import compile_path
+from starlette.types import Scope
 from x402.schemas import PaymentRequirements
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.x402.payment_key import BATCH, EXACT, UPTO, Payment
 from foreseal.payments.x402.seller.denomination import Denomination
+from foreseal.payments.x402.seller.route_paths import Reading, RoutePath, UnclearPath, readings
 
 
 class Scheme(StrEnum):
@@ -124,33 +124,56 @@ class Charge:
 
 
 class PriceTable:
-    """Prices by route: `GET /reports/{name}`, with parameters in Starlette's syntax. The first match applies."""
+    """Prices by route: `GET /reports/{name}`, or `* /reports/{name}` for every method. The first match applies."""
 
     def __init__(
         self, prices: Mapping[str, PriceLike | Sequence[PriceLike]], denomination: Denomination | None = None
     ) -> None:
         """Build the table. Raises ValueError for an invalid route, an invalid price, or a route without a price."""
-        self._routes: list[tuple[str, Pattern[str], tuple[Price, ...]]] = []
+        self._routes: list[tuple[str, RoutePath, tuple[Price, ...]]] = []
         for route, options in prices.items():
             method, _, path = route.partition(" ")
-            if not method.isalpha() or method != method.upper() or not path.startswith("/"):
+            if method != "*" and (not method.isalpha() or method != method.upper()):
                 raise ValueError(f"prices: {route!r} is not a route such as 'GET /reports/{{name}}'")
+            try:
+                route_path = RoutePath(path)
+            except ValueError as error:
+                raise ValueError(f"prices: the path of {route!r} {error}") from None
             route_prices = as_prices(options, denomination, f"prices[{route!r}]")
             if not route_prices:
                 raise ValueError(f"prices: {route!r} has no price")
-            self._routes.append((method, compile_path(path)[0], route_prices))
+            self._routes.append((method, route_path, route_prices))
 
     def all(self) -> list[Price]:
         """Return every price."""
         return [price for _, _, prices in self._routes for price in prices]
 
-    def find(self, method: str, path: str) -> tuple[Price, ...]:
-        """Return a request's payment options; empty if it is free.
+    def find(self, scope: Scope) -> tuple[Price, ...]:
+        """Return the payment options of a request or a WebSocket; empty if it is free.
 
-        HEAD costs as much as GET: it runs the same handler.
+        HEAD costs as much as GET, because it runs the same handler. A WebSocket has the price of any method. Raises
+        `UnclearPath` for a path that routers may read in ways that have different prices.
         """
-        priced_method = "GET" if method == "HEAD" else method
-        return next((prices for verb, form, prices in self._routes if verb == priced_method and form.match(path)), ())
+        if not self._routes:
+            return ()
+        method = scope["method"].upper() if scope["type"] == "http" else None
+        methods = {"*", "GET" if method == "HEAD" else method}
+        routes = [(path, prices) for verb, path, prices in self._routes if method is None or verb in methods]
+        for group in readings(scope):
+            matches = (RoutePath.matches_as_written, RoutePath.matches_normalized)
+            found = {_first(routes, match, reading) for match in matches for reading in group} - {()}
+            found = found or {_first(routes, RoutePath.matches_with_empty, reading) for reading in group} - {()}
+            if len(found) > 1:
+                raise UnclearPath("path: has another price in another spelling")
+            if found:
+                return found.pop()
+        return ()
+
+
+def _first(
+    routes: Sequence[tuple[RoutePath, tuple[Price, ...]]], matches: Callable[[RoutePath, Reading], bool], path: Reading
+) -> tuple[Price, ...]:
+    return next((prices for route, prices in routes if matches(route, path)), ())
 
 
 def chargeable(payment: Payment, requirements: PaymentRequirements) -> Charge:
