@@ -121,5 +121,9 @@ DATABASE_SCENARIOS = (
         frozenset({"ForesealPayDatabaseDown", "ForesealPayCheckStale"}),
         hung_database,
     ),
-    Scenario("more requests than the share of a merchant", frozenset({"ForesealPayOverloaded"}), locked_database),
+    Scenario(
+        "a locked database, and more requests than the share of its merchant",
+        frozenset({"ForesealPayOverloaded", "ForesealPayDatabaseNotWritable"}),
+        locked_database,
+    ),
 )

@@ -22,6 +22,8 @@ _BLOCKS = 20_000
 _DELAY_MS = 500
 # Maximum bytes of a response of a node that does not return a receipt with 40,000 logs.
 _SMALL_RESPONSE = str(4 << 20)
+# Blocks for which the first transaction of an account waits longer after each repetition.
+_WAIT_BLOCKS = 5
 # Webhook targets, and orders that a repetition creates; each order has three events.
 _TARGETS = 16
 
@@ -55,6 +57,7 @@ def merchant_without_ether(folder: Path) -> Iterator[Started]:
                 number = next(keys)
                 id = shopper.stored(f"o{number}", 1_000 + number, BUYERS[number % 3])
                 shopper.post(f"/v1/orders/{id}/capture")
+                node.rpc("anvil_mine", hex(_WAIT_BLOCKS))
 
             yield Started(node_job(node) | pay_job(service), capture)
 
@@ -174,7 +177,14 @@ PAYMENT_SCENARIOS = (
     ),
     Scenario(
         "a payee without ether, and a webhook target that is gone",
-        frozenset({"ForesealPayPayeeEmpty", "ForesealPayRejections", "ForesealPayWebhooksDead"}),
+        frozenset(
+            {
+                "ForesealPayPayeeEmpty",
+                "ForesealPayRejections",
+                "ForesealPayWebhooksDead",
+                "ForesealPayAccountBlocked",
+            }
+        ),
         merchant_without_ether,
     ),
     Scenario("a payee with little ether", frozenset({"ForesealPayPayeeLow"}), merchant_with_little_ether),

@@ -10,7 +10,17 @@ ROOT = Path(foreseal.payments.__file__).parent
 # Lowest first; modules of one layer do not import each other.
 LAYERS = [
     {"merchant_context"},
-    {"abi", "amounts", "crash_points", "contracts", "group_operation", "metrics", "periodic_thread", "stop_signal"},
+    {
+        "abi",
+        "amounts",
+        "crash_points",
+        "contracts",
+        "group_operation",
+        "metrics",
+        "periodic_thread",
+        "stop_signal",
+        "task_progress",
+    },
     {"typed_data"},
     {"validation"},
     {"chain"},

@@ -1,11 +1,12 @@
 """A database by URL: SQLite in WAL mode, or PostgreSQL."""
 
 import contextlib
+import math
 import threading
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, func, insert, make_url, select
+from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event, func, insert, make_url, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import (
     DatabaseError,
@@ -18,7 +19,7 @@ from sqlalchemy.exc import (
     OperationalError,
     ProgrammingError,
 )
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, Pool
 
 from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
 from foreseal.payments.ledger.migrations.events import MigrationEvents
@@ -62,6 +63,8 @@ class Database:
         """
         self.observer: LedgerObserver = SilentObserver()
         """Receiver of events."""
+        self.commits = 0
+        """Grows with the read-write transactions that committed."""
         self.engine = _engine(url)
         event.listen(self.engine, "handle_error", self._observe_error)
         # SQLite waiters poll for the write lock with growing pauses; a thread lock wakes them at once.
@@ -107,6 +110,7 @@ class Database:
                         tx.exec_driver_sql("SET LOCAL synchronous_commit = off")
                     yield tx
                 recorded = pop_recorded(tx)
+            self.commits += 1
         except OperationalError as error:
             if getattr(error.orig, "sqlstate", None) == _DEADLOCK:
                 raise ConcurrentUpdate("conflict with another transaction") from error
@@ -148,6 +152,26 @@ def find_revision(url: str) -> str | None:
         engine.dispose()
 
 
+def open_limited(url: URL, limit: float) -> Engine:
+    """Return an engine without a pool, whose connections wait at most `limit` seconds for server or write lock."""
+    if url.get_backend_name() == "sqlite":
+        return _engine(url, limit, poolclass=NullPool)
+    return create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": math.ceil(limit)})
+
+
+@contextlib.contextmanager
+def limited_transaction(engine: Engine, limit: float) -> Iterator[Connection]:
+    """Run a transaction on an engine of `open_limited`. Each statement fails after `limit` seconds.
+
+    Raises the database's errors. The commit is not durable.
+    """
+    with engine.connect().execution_options(**{_DURABLE: False}) as tx, tx.begin():
+        if tx.dialect.name == "postgresql":
+            tx.exec_driver_sql("SET LOCAL synchronous_commit = off")
+            tx.exec_driver_sql(f"SET LOCAL statement_timeout = {round(limit * 1000)}")
+        yield tx
+
+
 def ensure(tx: Connection, model: type[Record], values: ColumnValues) -> bool:
     """Insert a row unless its key exists, even if the other insert commits only now. Return True if inserted."""
     try:
@@ -168,10 +192,10 @@ def lock_names(tx: Connection, names: Collection[str]) -> None:
             tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str | URL, busy: float = _BUSY, poolclass: type[Pool] | None = None) -> Engine:
     if make_url(url).get_backend_name() != "sqlite":
         return create_engine(url)
-    engine = create_engine(url, connect_args={"timeout": _BUSY})
+    engine = create_engine(url, connect_args={"timeout": busy}, poolclass=poolclass)
 
     @event.listens_for(engine, "connect")
     def opened(connection: Any, _: Any) -> None:

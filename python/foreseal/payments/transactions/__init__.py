@@ -31,7 +31,12 @@ from foreseal.payments.transactions.intents import (
     read_intent,
 )
 from foreseal.payments.transactions.lost_gas import LostGas, RevertedPayment
-from foreseal.payments.transactions.open_transactions import OpenTransaction, open_transactions
+from foreseal.payments.transactions.open_transactions import (
+    OpenTransaction,
+    WaitingTransaction,
+    first_waiting,
+    open_transactions,
+)
 from foreseal.payments.transactions.sender import (
     DeliveryResult,
     DeliveryStatus,
@@ -78,6 +83,7 @@ __all__ = [
     "TransactionStillOpen",
     "TransactionTooLarge",
     "UnsignedTransaction",
+    "WaitingTransaction",
     "WrongAccount",
     "WrongChain",
     "advance_rows",
@@ -86,6 +92,7 @@ __all__ = [
     "classify_finality",
     "close_included",
     "close_intent",
+    "first_waiting",
     "fits_transaction",
     "is_intent_open",
     "open_intent",

@@ -25,6 +25,39 @@ class OpenTransaction:
     """True if an empty transfer is its newest attempt."""
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingTransaction:
+    """The first transaction of an account that no block includes. All later ones wait for it."""
+
+    account_nonce: int
+    purpose: Purpose
+    subject: str
+    """Id of the row that it serves."""
+    rejection: str | None
+    """The node's last rejection."""
+    since_block: int
+    """Block in which it was to be included first."""
+
+
+def first_waiting(tx: Connection, chain_id: int, sender: str, next_nonce: int) -> WaitingTransaction | None:
+    """Return the first open transaction of an account that no block includes.
+
+    `next_nonce` is the account nonce after those that blocks include.
+    """
+    query = (
+        select(TransactionRecord, AttemptRecord.since_block)
+        .join(AttemptRecord, AttemptRecord.transaction_id == TransactionRecord.id)
+        .where(AttemptRecord.ordinal == 0, TransactionRecord.ending.is_(None))
+        .where(TransactionRecord.chain_id == chain_id, TransactionRecord.sender == sender)
+        .where(TransactionRecord.account_nonce >= next_nonce)
+        .order_by(TransactionRecord.account_nonce)
+    )
+    row = tx.execute(query.limit(1)).first()
+    if row is None:
+        return None
+    return WaitingTransaction(row.account_nonce, row.purpose, row.subject, row.rejection, row.since_block)
+
+
 def open_transactions(tx: Connection, chain_id: int, sender: str) -> list[OpenTransaction]:
     """Return the open transactions of an account, by account nonce."""
     mine = (TransactionRecord.chain_id == chain_id) & (TransactionRecord.sender == sender)

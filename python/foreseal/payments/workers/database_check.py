@@ -1,7 +1,7 @@
 """Check of the database: the values that /healthz and /metrics report."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, and_, func, not_, or_, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -10,6 +10,7 @@ from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookR
 from foreseal.payments.destinations.registry import Destinations
 from foreseal.payments.ledger import REVERSIBLE, Database, OrderState
 from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.workers.account_check import AccountCheck, WaitingAccount
 from foreseal.payments.workers.process_registry import ProcessRegistry
 
 # Seconds between two counts of orders without a destination.
@@ -29,6 +30,8 @@ class CheckedDatabase:
     """Active processes."""
     without_destination: int = 0
     """Open orders whose destination is not configured."""
+    waiting: Mapping[str, WaitingAccount] = field(default_factory=dict)
+    """Accounts with a transaction that no block includes, by address."""
 
 
 class OrdersWithoutDestination:
@@ -74,9 +77,11 @@ class DatabaseCheck:
         processes: ProcessRegistry,
         clock: Callable[[], float],
         orders: OrdersWithoutDestination,
+        accounts: AccountCheck,
     ) -> None:
         """Set up the check. `clock` is Unix time in seconds."""
         self._orders = orders
+        self._accounts = accounts
         self._database = database
         self._processes = processes
         self._clock = clock
@@ -92,8 +97,9 @@ class DatabaseCheck:
                 query = select(DeliveryRecord.state, func.count()).where(open_, active)
                 counts = dict(tx.execute(query.group_by(DeliveryRecord.state)).all())
                 without_destination = self._orders.count(tx)
+                accounts = self._accounts(tx)
             processes = self._processes.count(self._clock())
         except SQLAlchemyError:
             return CheckedDatabase(reachable=False)
         waiting, dead = counts.get(DeliveryState.WAITING, 0), counts.get(DeliveryState.DEAD, 0)
-        return CheckedDatabase(True, waiting, dead, processes, without_destination)
+        return CheckedDatabase(True, waiting, dead, processes, without_destination, accounts)

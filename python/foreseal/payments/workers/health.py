@@ -4,13 +4,23 @@ from typing import Any
 
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.destinations.destination import Destination
+from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.workers import health_report
+from foreseal.payments.workers.account_check import AccountCheck, blocked_reasons
 from foreseal.payments.workers.background_check import BackgroundCheck
 from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck, OrdersWithoutDestination
-from foreseal.payments.workers.health_report import CHECK_INTERVAL, CHECK_LIMIT, reason, rounded
+from foreseal.payments.workers.health_report import (
+    CHECK_INTERVAL,
+    CHECK_LIMIT,
+    MAX_TASK_AGE,
+    HealthReason,
+    reason,
+    rounded,
+)
 from foreseal.payments.workers.node_check import AccountStatus, CheckedAccount, CheckedNode, NodeCheck
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.worker import WorkerState
+from foreseal.payments.workers.write_check import MAX_WRITE_AGE, WRITE_INTERVAL, WRITE_LIMIT, WriteCheck
 
 # Consecutive failed passes after which the health is unhealthy.
 _FAILING = 3
@@ -21,34 +31,42 @@ _PATIENCE = 1.0
 class HealthMonitor:
     """Health of one process. The checks run from `start` to `stop`."""
 
-    def __init__(self, backend: Backend, processes: ProcessRegistry, worker: WorkerState) -> None:
-        """Set up the checks."""
+    def __init__(
+        self, backend: Backend, processes: ProcessRegistry, worker: WorkerState, webhooks: TaskProgress
+    ) -> None:
+        """Set up the checks. `webhooks` is the progress of the webhook dispatcher."""
         node, minimum = backend.configuration.node, backend.configuration.policy.min_captures
         payees = list(dict.fromkeys(each.merchant.payee for each in backend.destinations))
         node_check = NodeCheck(backend.node, backend.chain_id, payees, minimum)
         orders = OrdersWithoutDestination(backend.destinations, backend.monotonic)
-        database_check = DatabaseCheck(backend.database, processes, backend.clock, orders)
+        accounts = AccountCheck(backend.chain_id, self.node)
+        database_check = DatabaseCheck(backend.database, processes, backend.clock, orders, accounts)
         self._backend = backend
         self._worker = worker
+        self._webhooks = webhooks
+        self._max_age = MAX_TASK_AGE + (node.timeout_ms + node.poll_ms) / 1000
+        self._writes = WriteCheck(backend.database, backend.monotonic)
+        self._write = BackgroundCheck("write check", self._writes, WRITE_INTERVAL, WRITE_LIMIT, backend.monotonic)
         every, limit = max(CHECK_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + CHECK_LIMIT
         self._node = BackgroundCheck("node check", node_check, every, limit, backend.monotonic)
         self._database = BackgroundCheck(
             "database check", database_check, CHECK_INTERVAL, CHECK_LIMIT, backend.monotonic
         )
+        self._checks = (self._node, self._database, self._write)
 
     def start(self) -> None:
         """Start the checks."""
-        for check in (self._node, self._database):
+        for check in self._checks:
             check.start(_PATIENCE)
 
     def stop(self) -> None:
         """Stop the checks."""
-        for check in (self._node, self._database):
+        for check in self._checks:
             check.stop()
 
     def run_checks(self) -> None:
         """Run all checks once and wait for them."""
-        for check in (self._node, self._database):
+        for check in self._checks:
             check.run()
 
     def node(self) -> CheckedNode:
@@ -66,6 +84,31 @@ class HealthMonitor:
             return CheckedDatabase(reachable=False)
         return result.value
 
+    def is_writable(self) -> bool:
+        """Return True if the database accepted a write within the last seconds."""
+        return self._writes.is_writable
+
+    def waiting_blocks(self) -> dict[str, float | None]:
+        """Return how many blocks the first transaction of each payee waits, by address; 0 without one.
+
+        A payee is absent while node or database are not usable.
+        """
+        if not self.is_node_usable() or not self.database().reachable:
+            return {}
+        waiting = self.database().waiting
+        return {address: waiting[address].blocks if address in waiting else 0 for address in self.node().accounts}
+
+    def task_ages(self) -> dict[str, float | None]:
+        """Return the seconds since the last progress of each task."""
+        return {"worker": self._worker.step_age, "webhooks": self._webhooks.age}
+
+    def watcher_ages(self) -> dict[str, float | None]:
+        """Return the seconds since the last success of each watcher, by destination.
+
+        Empty if another process reads the transfers.
+        """
+        return {name: each.age for name, each in self._worker.watched.items()} if self._worker.share.first else {}
+
     def is_node_usable(self) -> bool:
         """Return True if the last check of the node succeeded and the current one is not overdue."""
         return health_report.is_node_usable(self._node.result())
@@ -81,7 +124,11 @@ class HealthMonitor:
 
     def ages(self) -> dict[str, float | None]:
         """Return the seconds since the end of each check, by name."""
-        return {"node": self._node.result().age, "database": self._database.result().age}
+        return {
+            "node": self._node.result().age,
+            "database": self._database.result().age,
+            "write": self._write.result().age,
+        }
 
     def health(self) -> dict[str, Any]:
         """Return the health with all reasons. Never waits."""
@@ -90,6 +137,8 @@ class HealthMonitor:
         reasons = [*health_report.node_reasons(node), *health_report.ether_reasons(found, "payee", "captures")]
         if not database.reachable:
             reasons.append(reason("database_unreachable", "the database does not respond"))
+        reasons += health_report.write_reasons(self._writes.progress.age, MAX_WRITE_AGE)
+        reasons += blocked_reasons(database.waiting, self._backend.configuration.policy.patience_blocks)
         if database.without_destination:
             message = (
                 f"{database.without_destination} open orders have a token and payee that no destination has: "
@@ -100,6 +149,7 @@ class HealthMonitor:
         if unread:
             message = f"the node does not return the transfers of {unread} transactions or blocks: see the log"
             reasons.append(reason("transfers_set_aside", message))
+        reasons += self._stalled()
         if state.errors >= _FAILING:
             reasons.append(reason("worker_failing", f"the worker failed {state.errors} times in a row"))
         return {
@@ -120,6 +170,17 @@ class HealthMonitor:
             "processes": database.processes,
             "webhooks": {"pending": database.pending, "dead": database.dead},
         }
+
+    def _stalled(self) -> list[HealthReason]:
+        """Return a reason for each task that hangs or has ended, and for each watcher that fails."""
+        found = health_report.stalled_reasons("worker_stalled", "the worker", self._worker.step_age, self._max_age)
+        found += health_report.stalled_reasons(
+            "webhooks_stalled", "the webhook dispatcher", self._webhooks.age, MAX_TASK_AGE
+        )
+        for name, age in self.watcher_ages().items():
+            task = f"the watcher of destination {name}"
+            found += health_report.stalled_reasons("watcher_stalled", task, age or 0.0, self._max_age)
+        return found
 
     def _destination(self, destination: Destination) -> dict[str, Any]:
         label, payee = destination.label, self.payee(destination.merchant.payee)

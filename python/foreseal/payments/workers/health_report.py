@@ -19,8 +19,25 @@ CHECK_INTERVAL = 1.0
 """Seconds between two checks."""
 CHECK_LIMIT = 2.0
 """Time limit of a check of the database in seconds. A check of the node gets it beyond the time limit of its call."""
-# Reasons that do not prevent payments yet.
-_WARNINGS = frozenset({"payee_low", "account_low", "orders_without_destination", "transfers_set_aside"})
+MAX_TASK_AGE = 120.0
+"""Seconds after which a task without progress hangs, beyond its interval and the time limit of a call to the node.
+
+A task waits up to 30 s for SQLite's write lock, and then tries again. The alert `ForesealPayWorkerStalled` has the same
+value.
+"""
+# Reasons that do not prevent payments yet, or not because of this process.
+_WARNINGS = frozenset(
+    {
+        "payee_low",
+        "account_low",
+        "account_blocked",
+        "orders_without_destination",
+        "transfers_set_aside",
+        "watcher_stalled",
+        "webhooks_stalled",
+        "following_stalled",
+    }
+)
 
 HealthReason = dict[str, str]
 
@@ -44,6 +61,19 @@ def node_reasons(result: CheckResult[CheckedNode]) -> list[HealthReason]:
         return [reason("node_unreachable", "the node has not answered the check yet")]
     assert result.value is not None
     return [] if result.value.reason is None else [reason(*result.value.reason)]
+
+
+def write_reasons(age: float, limit: float) -> list[HealthReason]:
+    """Return the reason why the database accepts no writes, if the last one is older than `limit` seconds."""
+    if age <= limit:
+        return []
+    message = f"the last write is {age:.0f} s old: another program holds a lock, or the database is read-only or full"
+    return [reason("database_not_writable", message)]
+
+
+def stalled_reasons(code: str, task: str, age: float, limit: float) -> list[HealthReason]:
+    """Return a reason if a task has made no progress for `limit` seconds."""
+    return [] if age <= limit else [reason(code, f"{task} has made no progress for {age:.0f} s: see the log")]
 
 
 def ether_reasons(node: CheckedNode, role: str, unit: str) -> list[HealthReason]:

@@ -33,6 +33,8 @@ class CheckedAccount:
     captures_left: int | None = None
     """Estimated captures or settlements that the balance pays at current fees."""
     status: AccountStatus = AccountStatus.UNKNOWN
+    next_nonce: int | None = None
+    """Account nonce after those that blocks include; None before it was first read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class NodeCheck:
         batch = RequestBatch()
         chain_id, latest = batch.add(node_requests.chain_id()), batch.add(node_requests.head("latest"))
         balances = {each: batch.add(node_requests.balance(each, "latest")) for each in self._last.accounts}
+        nonces = {each: batch.add(node_requests.transaction_count(each, "latest")) for each in self._last.accounts}
         priority_fee = batch.add(node_requests.priority_fee())
         batch.execute(self._node)
         checked = replace(self._last, head=None, reason=None)
@@ -88,14 +91,17 @@ class NodeCheck:
             else:
                 checked = replace(checked, head=head)
                 fee = 2 * head.base_fee + priority_fee.result()
-                accounts = {each: self._account(each, answer.result(), fee) for each, answer in balances.items()}
+                accounts = {
+                    each: self._account(each, answer.result(), nonces[each].result(), fee)
+                    for each, answer in balances.items()
+                }
                 checked = replace(checked, accounts=accounts)
         except ChainError as error:
             checked = replace(checked, reason=("node_unreachable", str(error)))
         self._last = checked
         return checked
 
-    def _account(self, address: str, balance: int, fee: int) -> CheckedAccount:
+    def _account(self, address: str, balance: int, next_nonce: int, fee: int) -> CheckedAccount:
         left = balance // (CAPTURE_GAS * max(fee, 1))
         status = AccountStatus.LOW if left < self._min_captures else AccountStatus.OK
         if left == 0:
@@ -103,4 +109,4 @@ class NodeCheck:
         if status is not self._last.accounts[address].status and status is not AccountStatus.OK:
             fields = {self._role: address, "balance": balance, f"{self._unit}_left": left}
             log.warning("an account is running out of ether for gas", extra=fields)
-        return CheckedAccount(balance, left, status)
+        return CheckedAccount(balance, left, status, next_nonce)

@@ -65,9 +65,9 @@ class Service:
         outbox = WebhookOutbox(backend.database, backend.clock, name.owner, max(lease, MIN_LEASE), encode)
         policy = AddressPolicy(configuration.serve.webhook_networks)
         settings = DispatcherSettings(self._configured, policy, configuration.serve.webhook_concurrency)
-        self._dispatcher = WebhookDispatcher(outbox, settings, observe=self._observe_delivery)
+        self._dispatcher = WebhookDispatcher(outbox, settings, observe=self._observe_delivery, clock=backend.monotonic)
         self._worker = Worker(backend, self._processes, self._pool, self._dispatcher.wake)
-        self.monitor = HealthMonitor(backend, self._processes, self._worker.state)
+        self.monitor = HealthMonitor(backend, self._processes, self._worker.state, self._dispatcher.progress)
         self.metrics.sample(self.monitor, self._worker.state, backend.breaker)
         self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket

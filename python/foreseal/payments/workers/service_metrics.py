@@ -59,6 +59,7 @@ class ServiceMetrics:
             *_breaker_metrics(breaker),
             *_payee_metrics(monitor),
             *_worker_metrics(worker),
+            *_progress_metrics(monitor),
             *_transfer_metrics(worker),
             *_database_metrics(monitor),
         )
@@ -149,6 +150,27 @@ def _node_metrics(monitor: HealthMonitor, worker: WorkerState) -> Iterable[Metri
     )
 
 
+def _progress_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
+    yield Gauge(
+        "foreseal_pay_oldest_transaction_blocks",
+        "Blocks since the first transaction of each payee that no block includes was signed; 0 without one.",
+        lambda: _by_label(monitor.waiting_blocks()),
+        ("payee",),
+    )
+    yield Gauge(
+        "foreseal_pay_task_age_seconds",
+        "Time since the last progress of a background task, by task.",
+        lambda: _by_label(monitor.task_ages()),
+        ("task",),
+    )
+    yield Gauge(
+        "foreseal_pay_watcher_age_seconds",
+        "Time since the last successful read of transfers, by destination.",
+        lambda: _by_label(monitor.watcher_ages()),
+        ("destination",),
+    )
+
+
 def _breaker_metrics(breaker: CircuitBreaker) -> Iterable[Metric]:
     yield Gauge(
         "foreseal_pay_node_breaker",
@@ -218,6 +240,11 @@ def _database_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
         "foreseal_pay_database_up",
         "1 if the database answered the last check in time, 0 if not.",
         lambda: _one(monitor.database().reachable),
+    )
+    yield Gauge(
+        "foreseal_pay_database_writable",
+        "1 if the database accepted a write within the last 5 s, 0 if not.",
+        lambda: _one(monitor.is_writable()),
     )
     yield Gauge(
         "foreseal_pay_webhooks_pending", "Deliveries of webhooks that wait.", lambda: _one(monitor.database().pending)

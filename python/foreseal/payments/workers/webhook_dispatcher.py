@@ -35,6 +35,7 @@ from foreseal.payments.api.webhooks import ConfiguredTarget
 from foreseal.payments.configuration.webhook_targets import AddressPolicy
 from foreseal.payments.ledger.event_types import event_id
 from foreseal.payments.merchant_context import inherit_context, inherit_merchant
+from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.workers.webhook_target import TargetQueue, signing_keys
 from foreseal.payments.workers.webhook_transport import (
     ATTEMPT_TIMEOUT,
@@ -86,11 +87,14 @@ class WebhookDispatcher:
         settings: DispatcherSettings,
         transport: OpenTransport = WebhookHttpTransport,
         observe: Callable[[DeliveryOutcome, float], None] = lambda outcome, seconds: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Set up the threads, which `start` starts. `transport` replaces HTTP.
 
-        `observe` receives the outcome of each attempt and its duration in seconds.
+        `observe` receives the outcome of each attempt and its duration in seconds. `clock` is monotonic.
         """
+        self.progress = TaskProgress(clock)
+        """Last successful cycle."""
         self._observe = observe
         self._outbox = outbox
         self._settings = settings
@@ -266,6 +270,7 @@ class WebhookDispatcher:
             self._news.clear()
             try:
                 await self.run_cycle()
+                self.progress.record()
             except SQLAlchemyError as error:
                 log.warning("webhooks are waiting for the database", extra={"error": type(error).__name__})
                 await asyncio.sleep(_POLL_INTERVAL)

@@ -17,6 +17,7 @@ and the next start continues there.
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from foreseal.payments.ledger.models import AttemptRecord, OrderRecord, Purpose,
 from foreseal.payments.ledger.queries import chunks
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.stop_signal import StopSignal, WorkStopped
+from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.workers.process_registry import ProcessRegistry, WorkShare
@@ -96,6 +98,27 @@ class WorkerState:
     """Complete passes."""
     failed_passes: int = 0
     share: WorkShare = field(default_factory=lambda: WorkShare(0, 1))
+    clock: Callable[[], float] = time.monotonic
+    """Monotonic time in seconds."""
+    watched: dict[str, TaskProgress] = field(init=False)
+    """Last successful read of transfers, by destination; a range of blocks counts while a watcher catches up."""
+    running: dict[Subject, float] = field(default_factory=dict)
+    """Begin of each advance in progress."""
+    stepped: TaskProgress = field(init=False)
+    """Last step of a pass, successful or not."""
+
+    def __post_init__(self) -> None:
+        self.watched = {name: TaskProgress(self.clock) for name in self.progress}
+        self.stepped = TaskProgress(self.clock)
+
+    @property
+    def step_age(self) -> float:
+        """Seconds since the last step of a pass, or since the begin of the oldest advance in progress.
+
+        It grows if a thread hangs in one call or has ended, and not while a long pass makes progress.
+        """
+        now = self.clock()
+        return max(self.stepped.age, *(now - began for began in list(self.running.values())), 0.0)
 
     @property
     def read(self) -> int | None:
@@ -139,13 +162,15 @@ class Worker:
         self, backend: Backend, processes: ProcessRegistry, pool: Executor, changed: Callable[[], None]
     ) -> None:
         """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass."""
-        self.state = WorkerState({each.name: None for each in backend.destinations}, started=backend.clock())
+        self.state = WorkerState(
+            {each.name: None for each in backend.destinations}, started=backend.clock(), clock=backend.monotonic
+        )
         self._backend = backend
         self._processes = processes
         self._pool = pool
         self._changed = changed
         self._scheduler = Scheduler()
-        self._stop = StopSignal()
+        self._stop = StopSignal(self.state.stepped.record)
         self._watchers = [
             TransferWatcher(
                 backend.ledger, backend.node, each.watcher_settings, partial(self._read, each.name), self._stop
@@ -208,10 +233,13 @@ class Worker:
                 watcher.poll()
             except ConcurrentUpdate:
                 log.debug("another process is the watcher")
+                self.state.watched[destination.name].record()
             except _EXPECTED as error:  # one token must not stop the others
                 fields = {"destination": destination.name, "error": f"{type(error).__name__}: {error}"[:300]}
                 log.debug("failed to read transfers", extra=fields)
                 first = first or error
+            else:
+                self.state.watched[destination.name].record()
             self.state.set_aside[destination.name] = watcher.set_aside
             self.state.ignored[destination.name] = watcher.ignored
         if first is not None:
@@ -227,6 +255,7 @@ class Worker:
         elif not progress.behind and before is not None and before.behind:
             log.info("caught up with transfers", extra=fields)
         self.state.progress[destination] = progress
+        self.state.watched[destination].record()
 
     def _expiring(self, moment: CachedHeads) -> list[str]:
         """Return the orders whose validBefore a final block has reached."""
@@ -315,6 +344,7 @@ class Worker:
         """Advance one subject. Its errors do not affect the others."""
         kind, id = subject
         status = None
+        self.state.running[kind, id] = self._backend.monotonic()
         try:
             self._stop.check()
             status = self._advance_row(kind, id, destination)
@@ -326,6 +356,7 @@ class Worker:
         except Exception:  # a defect with this subject must not stop the others
             log.exception("failed to advance", extra={"kind": kind, "subject": id})
         finally:
+            del self.state.running[kind, id]
             with self._lock:
                 self._busy.discard(subject)
                 self._polled.append((subject, status))

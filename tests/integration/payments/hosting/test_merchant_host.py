@@ -187,12 +187,12 @@ def documentation() -> str:
     return " ".join((ROOT / "docs/merchants/service.md").read_text().split())
 
 
-FIXED = ["database check", "node check", "payments", "webhook database", "webhooks", "worker"]
+FIXED = ["database check", "node check", "payments", "webhook database", "webhooks", "worker", "write check"]
 
 
 def service_threads() -> list[str]:
     """Return the names of threads that belong to services."""
-    kinds = ("worker", "advance", "webhook", "payments", "node check", "database check", "waking")
+    kinds = ("worker", "advance", "webhook", "payments", "node check", "database check", "write check", "waking")
     return sorted(each.name for each in threading.enumerate() if each.name.startswith(kinds))
 
 

@@ -8,6 +8,8 @@ with the first transaction, because it cannot distinguish a retry from a second 
 """
 
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from eth_abi.abi import decode, encode
@@ -24,7 +26,12 @@ from foreseal.payments.chain import ChainNode, ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
+<<<<<<< HEAD
 from foreseal.payments.transactions import GasBudgetSpent, GasTooHigh, SendingError, TransactionSigner
+=======
+from foreseal.payments.task_progress import TaskProgress
+from foreseal.payments.transactions import GasTooHigh, TransactionSigner
+>>>>>>> 07561a82 (feat(payments): health of the services is that of their work)
 from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
@@ -103,9 +110,16 @@ class _Rehearsal:
 class Facilitator:
     """Verifier and settler for one chain and one key. Safe for use from any thread."""
 
-    def __init__(self, settlements: Settlements, bounds: FacilitatorBounds | None = None) -> None:
+    def __init__(
+        self,
+        settlements: Settlements,
+        bounds: FacilitatorBounds | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.settlements = settlements
         self.bounds = bounds or FacilitatorBounds()
+        self.followed = TaskProgress(monotonic)
+        """Last complete check of the settlements that are not final."""
         self._network = f"eip155:{settlements.sender.intents.chain_id}"
 
     @property
@@ -227,6 +241,7 @@ class Facilitator:
         """Check once all settlements that are not final, and resend those that are not on the chain."""
         for payment, error in self.settlements.resume().items():
             _log.warning("cannot track settlement", extra={"payment": payment, "reason": str(error)})
+        self.followed.record()
 
     def _signer(self, writing: _Writing | _Rehearsal | None) -> NodeSigner:
         return NodeSigner(self.node, self.account.address, writing)

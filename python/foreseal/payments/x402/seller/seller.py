@@ -19,6 +19,7 @@ from x402.server_base import FacilitatorClient
 from foreseal.payments.chain import ChainError, ChainNode, ConfirmationPolicy
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import Finality, GrantState, Ledger, LedgerError
+from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.transactions import SendingError, block_finality
 from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import SellerChannels
@@ -73,6 +74,8 @@ class Seller:
         self.channels = SellerChannels(ledger.database)
         self.offers = Offers(shop, facilitator, self.channels)
         self.facilitator = facilitator
+        self.followed = TaskProgress(lambda: self.ledger.clock())
+        """Last complete check of the settlements that are not final."""
         self.policy = policy or ConfirmationPolicy()
         # The package's scheme uses this clock for reservations of channels.
         self._milliseconds = milliseconds or (lambda: int(time.time() * 1000))
@@ -200,6 +203,7 @@ class Seller:
                     await self.finish(row, lease)
             except (PaymentRejected, Undecided, LedgerError, ValueError, *Silent) as error:
                 _log.warning("cannot track grant", extra={"payment": row.id, "reason": str(error)})
+        self.followed.record()
 
     def _deepen(self, row: GrantRecord) -> None:
         receipt = None if row.transaction_hash is None else self.node.receipt(row.transaction_hash)
