@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from foreseal.client.errors import TimedOut
+from foreseal.payments.ledger import Finality
 from foreseal.payments.workers.background_check import BackgroundCheck
 from foreseal.payments.workers.health_report import MAX_TASK_AGE
 from foreseal.payments.workers.process_registry import WorkShare
@@ -307,3 +308,15 @@ def test_blocks_of_an_account_are_absent_while_the_node_is_not_usable(
     monkeypatch.setattr(service.node, "eth_getBlockByNumber", lambda *_: None)
     monitored.health()
     assert WAITING not in metrics(monitored)
+
+
+def test_included_transaction_that_is_not_final_blocks_nothing(
+    service: ServiceHarness, monitored: MonitoredService
+) -> None:
+    service.stored("a")
+    service.made("/v1/orders/a/capture")
+    service.chain.mine(5)
+    service.run_pass()
+    assert service.order("a").step in (Finality.PROVISIONAL, Finality.CONFIRMED)
+    monitored.health()
+    assert metrics(monitored)[WAITING] == 0

@@ -26,12 +26,8 @@ from foreseal.payments.chain import ChainNode, ChainReceipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
-<<<<<<< HEAD
-from foreseal.payments.transactions import GasBudgetSpent, GasTooHigh, SendingError, TransactionSigner
-=======
 from foreseal.payments.task_progress import TaskProgress
-from foreseal.payments.transactions import GasTooHigh, TransactionSigner
->>>>>>> 07561a82 (feat(payments): health of the services is that of their work)
+from foreseal.payments.transactions import GasBudgetSpent, GasTooHigh, SendingError, TransactionSigner
 from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
 from foreseal.payments.x402.facilitator.signer import NodeSigner
