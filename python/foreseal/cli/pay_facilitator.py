@@ -10,7 +10,7 @@ from foreseal.cli.pay_check import opening, read_configuration, require_chain
 from foreseal.cli.pay_db import UPGRADE_EVENTS
 from foreseal.cli.pay_serve import serve_application
 from foreseal.client import Client
-from foreseal.payments.chain import CircuitBreaker, GuardedClient, RpcNode
+from foreseal.payments.chain import CircuitBreaker, GuardedClient, RpcNode, StrangerCalls, stranger_options
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.periodic_thread import PeriodicThread
@@ -30,10 +30,14 @@ def facilitate(config: Path, *, upgrade: bool) -> None:
         account = section.secret().account(os.environ)
         database = Database(configuration.database.url, upgrade=upgrade, events=UPGRADE_EVENTS)
     node = configuration.node
-    with Client(node.url, node.options()) as client:
+    for_strangers = Client(node.url, stranger_options(node.options()))
+    with Client(node.url, node.options()) as client, for_strangers:
         try:
             breaker = CircuitBreaker(node.breaker())
-            facilitator = _made(configuration, database, RpcNode(GuardedClient(client, breaker)), account)
+            gas = configuration.policy.stranger_gas()
+            strangers = StrangerCalls(for_strangers, CircuitBreaker(node.breaker()), gas)
+            rpc = RpcNode(GuardedClient(client, breaker), strangers.node)
+            facilitator = _made(configuration, database, rpc, account)
             host, port = section.listen
             health = FacilitatorHealth(
                 facilitator, breaker, node, configuration.policy.min_captures, time.time, time.monotonic
@@ -53,5 +57,6 @@ def _made(configuration: Configuration, database: Database, node: RpcNode, accou
     intents = TransactionIntents(configuration.node.chain_id, LocalSigner(account))
     sender = configuration.policy.sender(ledger, node, intents)
     patience = Waiter(seconds=section.wait_seconds)
-    bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees))
+    trusted = frozenset() if configuration.token is None else frozenset({configuration.token.address})
+    bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees), trusted)
     return Facilitator(Settlements(ledger, sender, patience), bounds)

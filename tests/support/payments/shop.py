@@ -13,6 +13,7 @@ from foreseal.payments.chain import ConfirmationPolicy, RpcNode
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.disbursements.payouts import Payouts
 from foreseal.payments.disbursements.refunds import Refunds
+from foreseal.payments.group_operation import run_deferred
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.models import OrderRecord, TransferRecord
 from foreseal.payments.merchant import Merchant
@@ -193,9 +194,13 @@ class Shop:
         unsigned = self.payments.new(id, terms, b"", capture=True)
         return dataclasses.replace(unsigned, signature=self.signed(authorization(unsigned), buyer))
 
+    def check(self, payments: list[NewPayment]) -> list[Any]:
+        """Check payments as one group, and those of wallets after the others."""
+        return run_deferred(self.groups.check(payments))
+
     def store_group(self, payments: list[NewPayment]) -> list[str]:
         """Check, store and send payments as one group. Return the ids of the stored ones."""
-        checked = self.groups.check(payments)
+        checked = self.check(payments)
         with self.database.transaction() as tx:
             stored = self.groups.store(tx, [each for each in checked if isinstance(each, CheckedPayment)])
         done = [each for each in stored if isinstance(each, StoredOrder)]

@@ -9,7 +9,15 @@ from sqlalchemy import Connection
 
 from foreseal.client import Client
 from foreseal.payments.api.checkout.settings import CheckoutSettings
-from foreseal.payments.chain import BatchClient, ChainNode, CircuitBreaker, GuardedClient, RpcNode
+from foreseal.payments.chain import (
+    BatchClient,
+    ChainNode,
+    CircuitBreaker,
+    GuardedClient,
+    RpcNode,
+    StrangerCalls,
+    stranger_options,
+)
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.crash_points import OnCrashPoint, ignore_crash_point
 from foreseal.payments.destinations.destination import Destination, DestinationContext
@@ -53,16 +61,22 @@ class Backend:
     ) -> Self:
         """Open the database. The node is not contacted yet.
 
-        `client` replaces the client of the configured node. `monotonic` is a clock in seconds for time limits. Raises
+        `client` replaces the clients of the configured node. `monotonic` is a clock in seconds for time limits. Raises
         `ConfigurationError`, `SecretError`, `WrongSchema` and the database's errors.
         """
-        breaker = CircuitBreaker(configuration.node.breaker(), monotonic)
-        client = client or Client(configuration.node.url, configuration.node.options())
-        node = RpcNode(GuardedClient(client, breaker))
+        section, policy = configuration.node, configuration.policy
+        breaker = CircuitBreaker(section.breaker(), monotonic)
+        strangers = StrangerCalls(
+            client or Client(section.url, stranger_options(section.options())),
+            CircuitBreaker(section.breaker(), monotonic),
+            policy.stranger_gas(),
+            monotonic,
+        )
+        node = RpcNode(GuardedClient(client or Client(section.url, section.options()), breaker), strangers.node)
         signers = list_signers(configuration, environment)
         database = Database(configuration.database.url)
         ledger = Ledger(database, lambda: int(clock()), passed)
-        context = DestinationContext(ledger, node, configuration.node.chain_id, configuration.policy)
+        context = DestinationContext(ledger, node, section.chain_id, policy)
         destinations = Destinations.build(signers, context)
         payments = PaymentGroups(ledger, destinations.default.sender, [each.payments for each in destinations])
         checkout = CheckoutSettings.load(configuration.checkout, database)

@@ -17,10 +17,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from foreseal.payments.chain import (
     ChainError,
     ChainReorganized,
-    NodeUnavailable,
+    CodeTimeout,
     NoResponse,
     RejectedByNode,
     Reverted,
+    TooManyCalls,
 )
 from foreseal.payments.destinations.errors import DestinationNotConfigured
 from foreseal.payments.disbursements.disbursements import RecipientForbidden
@@ -119,6 +120,8 @@ _MEANINGS = (
     _Meaning(SendingError, 503, "transaction_not_sent"),
     _Meaning(Reverted, 409, "would_revert"),
     _Meaning(ChainReorganized, 503, "chain_reorganized"),
+    _Meaning(CodeTimeout, 422, "code_timeout"),
+    _Meaning(TooManyCalls, 503, "overloaded"),
     _Meaning(NoResponse, 503, "node_unreachable"),
     _Meaning(RejectedByNode, 502, "node_rejected"),
     _Meaning(ChainError, 502, "node_error"),
@@ -137,8 +140,7 @@ def to_api_error(error: Exception) -> ApiError:
     message = "the database does not respond" if meaning.code == "database_unavailable" else str(error)
     found = ApiError(meaning.status, meaning.code, message, meaning.argument)
     if isinstance(error, NoResponse):
-        seconds = error.retry_after if isinstance(error, NodeUnavailable) else 0.0
-        found.headers["Retry-After"] = str(max(1, math.ceil(seconds)))
+        found.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if isinstance(error, NotCapturable):
         found.reason = error.obstacle.value
     return found

@@ -2,7 +2,9 @@
 
 ```text
 submit -> [queue] -> stored responses of repeated keys
-                     check   one batch of node requests for all items of one operation
+            ^        check   one batch of node requests for all items of one operation
+            |                items of wallets leave the group; threads of their own check them
+            '----------------'
                      store   one transaction: orders, captures, and the response with its Idempotency-Key
                      send    one batch of transactions
                      respond
@@ -10,7 +12,8 @@ submit -> [queue] -> stored responses of repeated keys
 
 While one group is processed, the next one gathers: under load groups grow, and each request costs less. The response
 is committed together with its effect, so a repeated key finds both or neither. A response is sent after the node has
-answered for the transactions, so that the caller's next request to the node finds them.
+answered for the transactions, so that the caller's next request to the node finds them. No request waits for the code
+of another payer's wallet.
 """
 
 import logging
@@ -20,7 +23,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -29,6 +33,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
+from foreseal.payments.api.wallet_checks import WalletChecks, is_deferred
 from foreseal.payments.group_operation import GroupOperation
 from foreseal.payments.ledger import ConcurrentUpdate, Database
 from foreseal.payments.merchant_context import inherit_context
@@ -71,10 +76,14 @@ class PaymentJob:
     """Existing orders that the request changes. Two requests of one group never change the same order."""
     future: "Future[tuple[StoredResponse, bool]]" = field(default_factory=Future)
     """Response, and True if it was stored by an earlier request with this key."""
+    wallet: str | None = None
+    """Wallet whose code checks a shopper's signature."""
+    checked: Sequence[Any] | None = None
+    """Results of the checks of a job that returns from the threads for wallets."""
 
 
 class PaymentQueue:
-    """Queue with one thread, which processes groups."""
+    """Queue with one thread, which processes groups, and with threads that check wallets."""
 
     def __init__(
         self,
@@ -96,16 +105,20 @@ class PaymentQueue:
         self._lock = threading.Lock()
         self._gather = gather
         self._thread = threading.Thread(target=inherit_context(self._run), name="payments", daemon=True)
+        self._wallets = WalletChecks()
+        self._away = 0
+        """Jobs at the threads that check wallets."""
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread after all submitted jobs."""
+        """Stop the threads after all submitted jobs."""
         if self._thread.ident is not None:
             self._jobs.put(None)
             self._thread.join()
+        self._wallets.stop()
 
     def submit(self, job: PaymentJob) -> None:
         """Add a job, whose future gets the response or the error. Raises `ApiError` 503 if too many are waiting."""
@@ -122,7 +135,7 @@ class PaymentQueue:
 
     def _run(self) -> None:
         stopping, concurrent = False, False
-        while not stopping or self._small or self._large:
+        while not stopping or self._small or self._large or self._away:
             group, stopping = self._next_group(stopping, concurrent=concurrent)
             concurrent = len(group) > 1
             if not group:
@@ -145,7 +158,9 @@ class PaymentQueue:
         for job in self._arriving(stopping, concurrent=concurrent):
             if job is None:
                 stopping = True
-            else:
+                continue
+            self._away -= job.checked is not None
+            if not job.future.done():
                 (self._large if _is_large(job) else self._small).append(job)
         if self._large and (self._large_is_next or not self._small):
             self._large_is_next = False
@@ -174,7 +189,7 @@ class PaymentQueue:
 
     def _arriving(self, stopping: bool, *, concurrent: bool) -> Iterator[PaymentJob | None]:
         """Yield the jobs in the queue; if none is left, wait for one, and gather if requests are concurrent."""
-        if not self._small and not self._large and not stopping:
+        if not self._small and not self._large and (not stopping or self._away):
             yield self._jobs.get()
             if concurrent:
                 self._gather(_GATHERING)
@@ -185,12 +200,15 @@ class PaymentQueue:
                 return
 
     def process(self, group: Sequence[PaymentJob]) -> None:
-        """Process jobs with distinct keys as one group. Every job's future has a result afterwards."""
+        """Process jobs with distinct keys as one group.
+
+        Every job's future has a result afterwards, or the job returns to the queue once its wallets are checked.
+        """
         fresh, checked = self._replay(group), _Checked()
         if len(fresh) > 1:
             try:
                 checked = self._check(fresh)
-                self._store(fresh, checked)
+                self._store([job for job in fresh if not is_deferred(checked[job.key])], checked)
             except _CONFLICTS:  # another process stored an order or a key of this group at the same time
                 log.info("a group of requests is processed one by one", extra={"requests": len(fresh)})
             except _UNAVAILABLE:  # one by one, each request would wait for the database
@@ -219,8 +237,8 @@ class PaymentQueue:
     @staticmethod
     def _check(jobs: Sequence[PaymentJob]) -> _Checked:
         """Return the checked items of each job, by key."""
-        found: _Checked = {}
-        for operation, same in _by_operation(jobs):
+        found: _Checked = {job.key: list(job.checked) for job in jobs if job.checked is not None}
+        for operation, same in _by_operation([job for job in jobs if job.checked is None]):
             results = iter(operation.check([item for job in same for item in job.items]))
             found.update((job.key, [next(results) for _ in job.items]) for job in same)
         return found
@@ -228,16 +246,32 @@ class PaymentQueue:
     def _process_alone(self, job: PaymentJob, checked: _Checked) -> None:
         try:
             try:
-                self._store([job], checked if job.key in checked else self._check([job]))
+                self._store_alone(job, checked if job.key in checked else self._check([job]))
             except _CONFLICTS:
                 # The other process has committed: now the job's items are duplicates, or its response is replayed.
                 if self._replay([job]):
-                    self._store([job], self._check([job]))
+                    self._store_alone(job, self._check([replace(job, checked=None)]))
         except Exception as error:  # its caller gets it, and the thread continues
             job.future.set_exception(error)
 
+    def _store_alone(self, job: PaymentJob, checked: _Checked) -> None:
+        """Store a job; one with unchecked wallets leaves the queue until they are checked. Raises `ApiError` 503."""
+        if not is_deferred(checked[job.key]):
+            self._store([job], checked)
+            return
+        self._wallets.submit(checked[job.key], partial(self._return, job))
+        self._away += 1
+
+    def _return(self, job: PaymentJob, checked: Sequence[Any]) -> None:
+        """Put a job whose wallets are checked back into the queue."""
+        with self._lock:
+            self._sizes[_is_large(job)] += len(job.items)
+        self._jobs.put(replace(job, checked=checked))
+
     def _store(self, jobs: Sequence[PaymentJob], checked: _Checked) -> None:
         """Store items and responses in one transaction, send, and respond. Raises nothing after the commit."""
+        if not jobs:
+            return
         answers: list[tuple[PaymentJob, StoredResponse | Exception]] = []
         sending: list[tuple[GroupOperation, list[Any]]] = []
         with self._database.transaction() as tx:

@@ -14,6 +14,7 @@ from foreseal.payments.chain.errors import (
     ChainError,
     ChainReorganized,
     CircuitOpen,
+    CodeTimeout,
     FinalityBroken,
     Incomplete,
     InvalidTransaction,
@@ -23,6 +24,7 @@ from foreseal.payments.chain.errors import (
     RejectedByNode,
     Reverted,
     TemporaryRejection,
+    TooManyCalls,
     Underpriced,
 )
 from foreseal.payments.chain.node import (
@@ -37,6 +39,7 @@ from foreseal.payments.chain.node import (
 )
 from foreseal.payments.chain.request_batch import PendingAnswer, RequestBatch
 from foreseal.payments.chain.rpc_node import BatchClient, RpcNode
+from foreseal.payments.chain.stranger_calls import StrangerCalls, stranger_options
 from foreseal.payments.chain.token import Transfer
 from foreseal.payments.chain.token_reads import Token, TokenReads
 from foreseal.payments.chain.transfer_restrictions import (
@@ -60,6 +63,7 @@ __all__ = [
     "Checkout",
     "CircuitBreaker",
     "CircuitOpen",
+    "CodeTimeout",
     "ConfirmationPolicy",
     "ConfirmationTier",
     "FailureKind",
@@ -80,12 +84,15 @@ __all__ = [
     "Reverted",
     "RpcNode",
     "SimulatedTransaction",
+    "StrangerCalls",
     "TemporaryRejection",
     "Token",
     "TokenReads",
+    "TooManyCalls",
     "Transfer",
     "TransferParties",
     "Underpriced",
     "find_forbidden_account",
     "heads",
+    "stranger_options",
 ]

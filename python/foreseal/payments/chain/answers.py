@@ -13,14 +13,20 @@ from foreseal.errors import RpcError
 from foreseal.payments.chain.errors import (
     ChainError,
     CircuitOpen,
+    CodeTimeout,
     Incomplete,
     NodeUnavailable,
+    NoFreeCall,
     NoResponse,
     RejectedByNode,
     Reverted,
+    SlowCode,
+    TooManyCalls,
 )
 
 _REVERTED = 3
+# Messages of a call that fails, also because it needs more gas than it may use.
+_REVERTS = ("revert", "out of gas", "gas required exceeds allowance")
 _ERROR_STRING = bytes.fromhex("08c379a0")
 
 
@@ -37,14 +43,23 @@ def to_chain_error(method: str, error: RpcError | ClientError) -> ChainError:
     """Return the error of this package for an error of the client."""
     if isinstance(error, CircuitOpen):
         return NodeUnavailable(f"{method}: {error}", error.retry_after)
+    if isinstance(error, NoFreeCall):
+        return TooManyCalls(f"{method}: {error}", error.retry_after)
+    if isinstance(error, SlowCode):
+        return CodeTimeout(f"{method}: {error}")
     if isinstance(error, ConnectionLost | TimedOut):
         return NoResponse(f"{method}: {error}")
     if isinstance(error, ClientError):
         return Incomplete(f"{method}: {error}")
-    if method in ("eth_call", "eth_estimateGas") and (error.code == _REVERTED or "revert" in error.message.lower()):
+    if method in ("eth_call", "eth_estimateGas") and _is_revert(error):
         data = _revert_data(error.data)
         return Reverted(_reason(data) or error.message, data)
     return RejectedByNode(f"{method}: {error.message} ({error.code})")
+
+
+def _is_revert(error: RpcError) -> bool:
+    message = error.message.lower()
+    return error.code == _REVERTED or any(text in message for text in _REVERTS)
 
 
 def _revert_data(data: bytes | None) -> bytes:

@@ -20,6 +20,7 @@ class CachedHeads:
         self._heads: dict[BlockTag, BlockHead | None] = {}
         self.execute = node.execute
         self.batch = node.batch
+        self.for_party = node.for_party
         self.chain_id = node.chain_id
         self.logs = node.logs
         self.transaction_count = node.transaction_count

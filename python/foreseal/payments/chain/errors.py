@@ -3,7 +3,9 @@
 ```text
 ChainError
 ├── NoResponse        no answer: the call may or may not have been executed
-│   └── NodeUnavailable   not sent: the node did not answer several calls in a row
+│   ├── NodeUnavailable   not sent: the node did not answer several calls in a row
+│   └── TooManyCalls      not sent: too many calls of strangers' code at the same time
+├── CodeTimeout       the code of a stranger's account exceeded the time limit of a call
 ├── RejectedByNode    the node answered with an error
 │   ├── NonceTooLow           the account nonce is used
 │   ├── Underpriced           the fee is too low to replace the transaction with the same account nonce
@@ -16,7 +18,7 @@ ChainError
 ```
 """
 
-from foreseal.client.errors import ConnectionLost
+from foreseal.client.errors import ClientError, ConnectionLost
 
 
 class ChainError(Exception):
@@ -26,14 +28,22 @@ class ChainError(Exception):
 class NoResponse(ChainError):
     """The connection broke or the request timed out. The node may or may not have executed the call."""
 
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds until the node is called again."""
+
 
 class NodeUnavailable(NoResponse):
     """The call was not sent, because the node did not answer several calls in a row."""
 
-    def __init__(self, message: str, retry_after: float) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
-        """Seconds until the node is called again."""
+
+class TooManyCalls(NoResponse):
+    """The call was not sent, because too many calls of strangers' code are in progress."""
+
+
+class CodeTimeout(ChainError):
+    """The code of a stranger's account exceeded the time limit of a call. This is no fault of the node."""
 
 
 class RejectedByNode(ChainError):
@@ -88,3 +98,16 @@ class CircuitOpen(ConnectionLost):
         super().__init__(f"not sent, because the node did not answer recently: {cause}")
         self.retry_after = retry_after
         """Seconds until the node is called again."""
+
+
+class SlowCode(ClientError):
+    """Error of a client for strangers' calls: the time limit passed. `RpcNode` raises `CodeTimeout` for it."""
+
+
+class NoFreeCall(ClientError):
+    """Error of a client for strangers' calls: the call was not sent. `RpcNode` raises `TooManyCalls` for it."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds after which a retry may succeed."""

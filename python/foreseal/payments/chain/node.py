@@ -133,6 +133,10 @@ class ChainNode(Protocol):
         """Return the result of each request, or the `ChainError` that it failed with; a batch raises nothing."""
         ...
 
+    def for_party(self, party: str) -> "ChainNode":
+        """Return the node for calls whose cost the code of a stranger's account decides (`chain.stranger_calls`)."""
+        ...
+
     def chain_id(self) -> int:
         """Return the chain id (EIP-155)."""
         ...

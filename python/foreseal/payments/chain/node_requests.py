@@ -218,9 +218,11 @@ def call(to: str, data: bytes, block: BlockTag, sender: str | None = None) -> No
     return NodeRequest("eth_call", ({"to": to, "data": "0x" + data.hex()} | made_by, _block(block)), hex_bytes)
 
 
-def estimate_gas(sender: str, to: str, data: bytes, block: BlockTag) -> NodeRequest[int]:
-    """Request a sufficient gas limit."""
+def estimate_gas(sender: str, to: str, data: bytes, block: BlockTag, gas: int | None = None) -> NodeRequest[int]:
+    """Request a sufficient gas limit, at most `gas` if given."""
     fields = {"from": sender, "to": to, "data": "0x" + data.hex()}
+    if gas is not None:
+        fields["gas"] = hex(gas)
     return NodeRequest("eth_estimateGas", (fields, _block(block)), hex_number)
 
 

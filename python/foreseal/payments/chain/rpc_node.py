@@ -1,6 +1,6 @@
 """A node over JSON-RPC, limited to methods that every Ethereum node has."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from foreseal.client.calls import request as build_request
@@ -10,7 +10,7 @@ from foreseal.errors import RpcError
 from foreseal.payments.chain import node_requests
 from foreseal.payments.chain.answers import to_chain_error
 from foreseal.payments.chain.errors import ChainError
-from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainReceipt, LogFilter, NodeRequest
+from foreseal.payments.chain.node import BlockHead, BlockTag, ChainLog, ChainNode, ChainReceipt, LogFilter, NodeRequest
 
 T = TypeVar("T")
 
@@ -33,8 +33,14 @@ class BatchClient(Protocol):
 class RpcNode:
     """A node behind a JSON-RPC client."""
 
-    def __init__(self, client: BatchClient) -> None:
+    def __init__(self, client: BatchClient, for_party: Callable[[str], ChainNode] | None = None) -> None:
+        """Set up. `for_party` returns the node for calls of a stranger's code, by default this node."""
         self._client = client
+        self._for_party = for_party
+
+    def for_party(self, party: str) -> ChainNode:
+        """Return the node for calls whose cost the code of this account decides."""
+        return self if self._for_party is None else self._for_party(party)
 
     def execute(self, request: NodeRequest[T]) -> T:
         """Return the result of a request. Raises `ChainError`."""

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from foreseal.client import Options
 from foreseal.payments.chain import BreakerSettings, ChainNode, ConfirmationPolicy, ConfirmationTier
+from foreseal.payments.chain.stranger_calls import CALL_GAS
 from foreseal.payments.configuration.checkout_section import PublicUrl
 from foreseal.payments.configuration.keys import (
     Addresses,
@@ -45,6 +46,8 @@ _LATEST = 2**63 - 1
 _YEAR = 366 * 86_400
 # Maximum bytes of a response of the node. Every receipt that 2^24 gas buys fits; more is read in parts.
 _MAX_RESPONSE = 24 * 1024 * 1024
+# Gas of a payment other than that of its payer's code.
+_CALL_OVERHEAD = 1_000_000
 
 
 class MerchantSection(Section):
@@ -363,6 +366,10 @@ class PolicySection(Section):
             payer_lost_gas=self.payer_lost_gas,
             code_lost_gas=self.code_lost_gas,
         )
+
+    def stranger_gas(self) -> int:
+        """Return the gas of a call of a payer's code: enough for all that a transaction may use."""
+        return max(CALL_GAS, self.payer_code_gas + _CALL_OVERHEAD)
 
     def sender(self, ledger: Ledger, node: ChainNode, intents: TransactionIntents) -> TransactionSender:
         """Return the sender of an account's transactions with this policy."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
@@ -10,7 +11,7 @@ from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.destinations.errors import DestinationNotConfigured
 from foreseal.payments.destinations.lookup import DestinationLookup
 from foreseal.payments.destinations.registry import Destinations
-from foreseal.payments.group_operation import GroupOperation
+from foreseal.payments.group_operation import GroupOperation, convert_result
 from foreseal.payments.ledger import Database, UnknownRecord, read_all, unknown_record
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.transactions import SendingError, TransactionStillOpen
@@ -51,7 +52,10 @@ class OrderOperation:
         self._select = select
 
     def check(self, requests: Sequence[OrderRequest]) -> list[Any]:
-        """Return each checked request as `AtDestination`, or the exception that rejects it."""
+        """Return each checked request as `AtDestination`, or the exception that rejects it.
+
+        A request whose payer is a wallet has a `DeferredCheck` instead.
+        """
         results: dict[int, Any] = {}
         found: dict[int, Destination] = {}
         with self._database.reading() as tx:
@@ -65,7 +69,7 @@ class OrderOperation:
         for destination, positions in _by_destination(found):
             checked = self._select(destination).check([requests[position] for position in positions])
             for position, value in zip(positions, checked, strict=True):
-                results[position] = value if isinstance(value, Exception) else AtDestination(destination, value)
+                results[position] = convert_result(value, partial(_at, destination))
         return [results[position] for position in range(len(requests))]
 
     def store(self, tx: Connection, checked: Sequence[AtDestination]) -> list[Any]:
@@ -86,7 +90,7 @@ class OrderOperation:
                 results.update(dict.fromkeys(positions, error))
                 continue
             for position, value in zip(positions, values, strict=True):
-                results[position] = value if isinstance(value, Exception) else AtDestination(destination, value)
+                results[position] = _at(destination, value)
         return [results[position] for position in range(len(checked))]
 
     def send(self, outcomes: Sequence[AtDestination]) -> None:
@@ -95,6 +99,11 @@ class OrderOperation:
             {number: each.destination for number, each in enumerate(outcomes)}
         ):
             self._select(destination).send([outcomes[position].value for position in positions])
+
+
+def _at(destination: Destination, value: Any) -> Any:
+    """Return a value with its destination, and an exception unchanged."""
+    return value if isinstance(value, Exception) else AtDestination(destination, value)
 
 
 def _require(row: OrderRecord | None, id: str) -> OrderRecord:

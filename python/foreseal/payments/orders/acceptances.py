@@ -6,12 +6,14 @@ store  payer, signature, authorization, and a transfer that used it earlier; the
 ```
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import Connection, select
 
 from foreseal.payments.chain import BlockTag, ChainError, ChainNode, PendingAnswer, RequestBatch, TokenReads
+from foreseal.payments.group_operation import run_deferred
 from foreseal.payments.ledger import (
     DuplicateRecord,
     Ledger,
@@ -40,7 +42,7 @@ from foreseal.payments.orders.payers import (
     require_wallet,
 )
 from foreseal.payments.orders.terms import message
-from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
+from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage, SignerPath, check_apart
 from foreseal.payments.transfers.earlier_transfers import EarlierTransfers, find_earlier_transfers
 from foreseal.payments.typed_data import address
 
@@ -98,21 +100,19 @@ class SignatureReads:
     """Checks of signatures that are in a batch of requests. Execute the batch, then call `results`."""
 
     def __init__(
-        self, node: ChainNode, merchant: Merchant, batch: RequestBatch, found: Sequence[CheckedSignature | Exception]
+        self, merchant: Merchant, batch: RequestBatch, found: Sequence[CheckedSignature], *, has_code: bool
     ) -> None:
-        self._node = node
         self._found = found
-        fresh = [each.terms for each in found if isinstance(each, CheckedSignature) and each.fresh]
+        fresh = [each.terms for each in found if each.fresh]
         signed = [SignedMessage(message(terms), terms.payer, terms.signature) for terms in fresh]
-        self._checks = SignatureChecks(batch, merchant.domain, signed)
+        self._checks = SignatureChecks(batch, merchant.domain, signed, has_code=has_code)
 
     def results(self) -> list[CheckedSignature | Exception]:
         """Return each valid signature, or the reason against it."""
-        self._checks.read_wallets(self._node)
         results: list[CheckedSignature | Exception] = []
         position = 0
         for each in self._found:
-            if isinstance(each, Exception) or not each.fresh:
+            if not each.fresh:
                 results.append(each)
                 continue
             try:
@@ -138,14 +138,17 @@ class Acceptances:
         Reasons are `UnknownRecord`, `TransitionNotAllowed`, `InvalidSignature`, `PayerRequired`, `PayerMismatch`,
         ValueError for an account that cannot pay, and the node's errors.
         """
+        return run_deferred(check_found(self._node, self.find(signatures), self._check))
+
+    def _check(self, found: Sequence[CheckedSignature], path: SignerPath) -> list[CheckedSignature | Exception]:
         batch = RequestBatch()
-        reads = self.begin(self.find(signatures), batch)
-        batch.execute(self._node)
+        reads = self.begin(found, batch, path)
+        batch.execute(path.node)
         return reads.results()
 
-    def begin(self, found: Sequence[CheckedSignature | Exception], batch: RequestBatch) -> SignatureReads:
-        """Add the requests that check the signatures that `find` returned to a batch."""
-        return SignatureReads(self._node, self._merchant, batch, found)
+    def begin(self, found: Sequence[CheckedSignature], batch: RequestBatch, path: SignerPath) -> SignatureReads:
+        """Add the requests that check signatures of `find` to a batch. All signers have code, or none has."""
+        return SignatureReads(self._merchant, batch, found, has_code=path.has_code)
 
     def find(self, signatures: Sequence[PayerSignature]) -> list[CheckedSignature | Exception]:
         """Return the terms that each signature is for, or the reason against it. No signature is verified."""
@@ -323,6 +326,25 @@ class Acceptances:
                 used.add(key)
                 permits[permit] = terms.id
         return rejected, earlier
+
+
+def check_found(
+    node: ChainNode,
+    found: Sequence[CheckedSignature | Exception],
+    check: Callable[[Sequence[CheckedSignature], SignerPath], Sequence[Any]],
+) -> list[Any]:
+    """Return the results of `check` for the signatures that `Acceptances.find` returned, and its errors.
+
+    A signature of a wallet has a `DeferredCheck` instead.
+    """
+    signatures = [each for each in found if isinstance(each, CheckedSignature)]
+    checked = iter(check_apart(node, signatures, _called_signer, check))
+    return [each if isinstance(each, Exception) else next(checked) for each in found]
+
+
+def _called_signer(found: CheckedSignature) -> str | None:
+    """Return the account whose code the check may call; None if nothing is left to check."""
+    return found.terms.payer if found.fresh or found.auto_capture else None
 
 
 def _awaits_capture(order: OrderRecord) -> bool:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, select, update
 
 from foreseal.payments.chain import ChainError, RequestBatch
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.group_operation import DeferredCheck
 from foreseal.payments.ledger import (
     ConcurrentUpdate,
     Ledger,
@@ -29,11 +30,11 @@ from foreseal.payments.ledger import (
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.queries import ColumnValues, update_all
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, PayerSignature
+from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, PayerSignature, check_found
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureRejection, CaptureTarget, NotCapturable
 from foreseal.payments.orders.captures import Captures, CheckedCapture, DecidedCapture
 from foreseal.payments.orders.payers import assigned_payer
-from foreseal.payments.signatures import InvalidSignature
+from foreseal.payments.signatures import InvalidSignature, SignerPath
 from foreseal.payments.transactions import (
     GasBudgetSpent,
     SendingError,
@@ -82,18 +83,23 @@ class AutoCaptures:
         self._checks = CaptureChecks(sender, merchant)
         self._sender = sender
 
-    def check(self, signatures: Sequence[PayerSignature]) -> list[CheckedAcceptance | Exception]:
-        """Return each valid signature with the capture of its order, or the reason against it. Stores nothing."""
+    def check(self, signatures: Sequence[PayerSignature]) -> list[CheckedAcceptance | Exception | DeferredCheck]:
+        """Return each valid signature with the capture of its order, or the reason against it. Stores nothing.
+
+        A signature of a wallet has a `DeferredCheck` instead.
+        """
+        return check_found(self._node, self._acceptances.find(signatures), self._check)
+
+    def _check(self, found: Sequence[CheckedSignature], path: SignerPath) -> list[CheckedAcceptance | Exception]:
         batch = RequestBatch()
-        found = self._acceptances.find(signatures)
-        reads = self._acceptances.begin(found, batch)
-        waiting = [each for each in found if isinstance(each, CheckedSignature) and each.auto_capture]
+        reads = self._acceptances.begin(found, batch, path)
+        waiting = [each for each in found if each.auto_capture]
         if not waiting:
-            batch.execute(self._node)
+            batch.execute(path.node)
             return [_with_capture(each, None) for each in reads.results()]
         targets = [CaptureTarget(each.terms, each.terms.amount) for each in waiting]
-        checks = self._checks.begin(targets, batch)
-        batch.execute(self._node)
+        checks = self._checks.begin(targets, batch, path)
+        batch.execute(path.node)
         calls = checks.results()
         spent = self._sender.lost_gas.find_spent([each.terms.payer for each in waiting])
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)

@@ -8,7 +8,7 @@ from foreseal.payments.ledger.models import OrderRecord, Purpose
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.reconciler import OrderReconciler
-from foreseal.payments.signatures import check_signature
+from foreseal.payments.signatures import check_signature, signer_path
 from foreseal.payments.transactions import TransactionSender, building_head
 from foreseal.payments.typed_data import Cancellation
 
@@ -50,11 +50,13 @@ class Cancellations:
         now = building_head(node).timestamp
         if now >= order.valid_before:
             raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block time is {now}")
-        check_signature(node, message, self._merchant.domain, message.authorizer, signature)
+        path = signer_path(node, message.authorizer)
+        check_signature(path, message, self._merchant.domain, message.authorizer, signature)
         if Token(node, order.token).authorization_used(message.authorizer, order.nonce, "pending"):
             self._progress.reconcile(id)
             raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
-        call = self._sender.call(order.token, cancel_call(message, signature), message.authorizer)
+        sender = self._sender.with_node(path.node)
+        call = sender.call(order.token, cancel_call(message, signature), simulated=path.has_code)
         with self._ledger.database.transaction() as tx:
             self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.CANCEL)
             intent = self._sender.intents.store(tx, Purpose.CANCEL, id, call)

@@ -21,12 +21,13 @@ from foreseal.payments.chain.batch_capture import forwarding_code, merchant_requ
 from foreseal.payments.chain.checkout import capture_call, captured_request
 from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
+from foreseal.payments.group_operation import DeferredCheck
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.capture_batches import MAX_CALL_GAS, BatchedCapture, forwarded_gas, plan_batches
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.orders.terms import SignedOrder, authorization, message, permit
-from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
-from foreseal.payments.transactions import RevertedPayment, SendingError, TransactionCall, TransactionSender
+from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage, SignerPath, check_apart
+from foreseal.payments.transactions import LostGas, RevertedPayment, SendingError, TransactionCall, TransactionSender
 
 _BLOCK: BlockTag = "pending"
 
@@ -127,10 +128,15 @@ class PendingCaptureChecks:
     """Checks whose requests are in a batch. Available after the batch was executed."""
 
     def __init__(
-        self, sender: TransactionSender, merchant: Merchant, targets: Sequence[CaptureTarget], batch: RequestBatch
+        self,
+        sender: TransactionSender,
+        merchant: Merchant,
+        targets: Sequence[CaptureTarget],
+        batch: RequestBatch,
+        path: SignerPath,
     ) -> None:
         """Add the requests to the batch."""
-        self._node = sender.node
+        self._path = path
         self._sender = sender
         self._merchant = merchant
         self._targets = targets
@@ -142,7 +148,7 @@ class PendingCaptureChecks:
             SignedMessage(message(each.order), assigned_payer(each.order), each.order.signature or b"")
             for each in targets
         ]
-        self._signatures = SignatureChecks(batch, merchant.domain, signed)
+        self._signatures = SignatureChecks(batch, merchant.domain, signed, has_code=path.has_code)
         self._restrictions = RestrictionReads(self._token, _BLOCK, batch)
         self._parties = [capture_parties(each.order) for each in targets]
         for each in self._parties:
@@ -152,10 +158,9 @@ class PendingCaptureChecks:
 
     def results(self) -> list[TransactionCall | CaptureRejection]:
         """Return the call that captures each target, or the reason why it cannot be captured."""
-        self._signatures.read_wallets(self._node)
         contract = self._contract
         parties = self._parties if contract is None else [*self._parties, contract.forward]
-        self._restrictions.read_policies(self._node, parties)
+        self._restrictions.read_policies(self._path.node, parties)
         results: list[TransactionCall | CaptureRejection] = []
         for position, (target, read) in enumerate(zip(self._targets, self._reads, strict=True)):
             try:
@@ -170,18 +175,19 @@ class PendingCaptureChecks:
                 results.append(self._call(target, read))
             except (NotCapturable, InvalidSignature, SendingError, ChainError) as error:
                 results.append(error)
-        self._simulate(results)
+        if self._path.has_code:
+            self._simulate(results)
         return results
 
     def _simulate(self, results: list[TransactionCall | CaptureRejection]) -> None:
-        """Replace the calls of payers with code that revert with the fees and the gas limit of the transaction."""
+        """Replace the calls that revert with the fees and the gas limit of the transaction by the reason."""
         batch = RequestBatch()
         outputs = {
             position: batch.add(self._simulation(self._targets[position].order, call))
             for position, call in enumerate(results)
-            if isinstance(call, TransactionCall) and self._signatures.has_code(position)
+            if isinstance(call, TransactionCall)
         }
-        batch.execute(self._node)
+        batch.execute(self._path.node)
         for position, output in outputs.items():
             try:
                 output.result()
@@ -274,15 +280,26 @@ class CaptureChecks:
         self._sender = sender
         self._merchant = merchant
 
-    def begin(self, targets: Sequence[CaptureTarget], batch: RequestBatch) -> PendingCaptureChecks:
-        """Add the requests for these targets to a batch."""
-        return PendingCaptureChecks(self._sender, self._merchant, targets, batch)
+    @property
+    def lost_gas(self) -> LostGas:
+        """Gas of the merchant's account that payers have wasted."""
+        return self._sender.lost_gas
 
-    def check(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | CaptureRejection]:
-        """Return the call that captures each target, or the reason why it cannot be captured."""
+    def begin(self, targets: Sequence[CaptureTarget], batch: RequestBatch, path: SignerPath) -> PendingCaptureChecks:
+        """Add the requests for these targets to a batch. All payers have code, or none has."""
+        return PendingCaptureChecks(self._sender, self._merchant, targets, batch, path)
+
+    def check(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | Exception | DeferredCheck]:
+        """Return the call that captures each target, or the reason why it cannot be captured.
+
+        A target whose payer is a wallet has a `DeferredCheck` instead.
+        """
+        return check_apart(self._sender.node, targets, lambda target: assigned_payer(target.order), self._check)
+
+    def _check(self, targets: Sequence[CaptureTarget], path: SignerPath) -> list[TransactionCall | CaptureRejection]:
         batch = RequestBatch()
-        checks = self.begin(targets, batch)
-        batch.execute(self._sender.node)
+        checks = self.begin(targets, batch, path)
+        batch.execute(path.node)
         return checks.results()
 
     def is_batched(self, order: SignedOrder) -> bool:

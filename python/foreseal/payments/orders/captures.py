@@ -9,12 +9,14 @@ send   the stored bytes                               one batch
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.group_operation import DeferredCheck, convert_result, run_deferred
 from foreseal.payments.ledger import (
     Ledger,
     OrderStatus,
@@ -102,7 +104,7 @@ class Captures:
         stored. Raises `TransitionNotAllowed` and `ConcurrentUpdate` if the order is void or its capture is already
         decided.
         """
-        (checked,) = self.check([CaptureRequest(id, amount)])
+        (checked,) = run_deferred(self.check([CaptureRequest(id, amount)]))
         if isinstance(checked, Exception):
             raise checked
         with self._ledger.database.transaction() as tx:
@@ -113,11 +115,14 @@ class Captures:
         with self._ledger.database.reading() as tx:
             return read(tx, OrderRecord, id)
 
-    def check(self, requests: Sequence[CaptureRequest]) -> list[CheckedCapture | Exception]:
-        """Return the call for each order, or the reason why it cannot be captured. Stores nothing."""
+    def check(self, requests: Sequence[CaptureRequest]) -> list[CheckedCapture | Exception | DeferredCheck]:
+        """Return the call for each order, or the reason why it cannot be captured. Stores nothing.
+
+        An order whose payer is a wallet has a `DeferredCheck` instead.
+        """
         with self._ledger.database.reading() as tx:
             orders = {row.id: row for row in read_all(tx, OrderRecord, [each.id for each in requests])}
-        results: dict[int, CheckedCapture | Exception] = {}
+        results: dict[int, CheckedCapture | Exception | DeferredCheck] = {}
         targets: dict[int, CaptureTarget] = {}
         for position, request in enumerate(requests):
             try:
@@ -126,22 +131,20 @@ class Captures:
                 targets[position] = target
             except (UnknownRecord, TransitionNotAllowed, ValueError, TypeError) as error:
                 results[position] = error
-        calls = self.check_targets(list(targets.values()))
+        calls = self._checks.check(list(targets.values()))
         for (position, target), call in zip(targets.items(), calls, strict=True):
-            results[position] = call if isinstance(call, Exception) else CheckedCapture(target, call)
+            results[position] = convert_result(call, partial(self._checked, target))
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         return [results[position] for position in range(len(requests))]
 
-    def check_targets(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | Exception]:
-        """Return the call for each target, or the reason why it cannot be captured."""
-        results: list[TransactionCall | Exception] = list(self._checks.check(targets)) if targets else []
-        for position, (target, result) in enumerate(zip(targets, results, strict=True)):
-            if isinstance(result, NotCapturable) and result.obstacle is CaptureObstacle.USED:
-                try:
-                    self._progress.reconcile(target.order.id)
-                except Exception as error:
-                    results[position] = error
-        return results
+    def _checked(self, target: CaptureTarget, result: TransactionCall | Exception) -> CheckedCapture | Exception:
+        """Return a target with its call, or the reason against it, after recording how it was used on the chain."""
+        if isinstance(result, NotCapturable) and result.obstacle is CaptureObstacle.USED:
+            try:
+                self._progress.reconcile(target.order.id)
+            except Exception as error:
+                return error
+        return result if isinstance(result, Exception) else CheckedCapture(target, result)
 
     def store(
         self, tx: Connection, captures: Sequence[CheckedCapture]

@@ -1,7 +1,8 @@
 """Groups of payments to one or several payees, for one or several tokens.
 
 ```text
-check  signatures, and what can prevent a capture; one batch of node requests, nothing stored
+check  signatures, and what can prevent a capture; one batch of node requests, nothing stored;
+       the payments of each wallet apart
 store  orders, authorizations, timeline, account nonces and signed bytes; the caller's database transaction
 send   the stored bytes; one batch
 ```
@@ -15,10 +16,13 @@ from sqlalchemy import Connection
 
 from foreseal.payments.chain import RequestBatch
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.group_operation import DeferredCheck
 from foreseal.payments.ledger import DuplicateRecord, Ledger, TxStatus
 from foreseal.payments.orders.captures import DecidedCapture, send_captures
 from foreseal.payments.orders.new_orders import StoredOrder
+from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.orders.payments import CheckedPayment, NewPayment, Payments, find_duplicates
+from foreseal.payments.signatures import SignerPath, check_apart
 from foreseal.payments.transactions import SendingError, TransactionSender
 
 StorageResult = StoredOrder | DuplicateRecord | SendingError
@@ -38,18 +42,22 @@ class PaymentGroups:
             for position, each in enumerate(self._payments)
         }
 
-    def check(self, payments: Sequence[NewPayment]) -> list[CheckedPayment | Exception]:
+    def check(self, payments: Sequence[NewPayment]) -> list[CheckedPayment | Exception | DeferredCheck]:
         """Return each payment that can be stored, and captured if requested, or the reason against it.
 
-        Reasons are `InvalidSignature`, `Expired`, `NotCapturable`, `SendingError` and `ChainError`.
+        Reasons are `InvalidSignature`, `Expired`, `NotCapturable`, `SendingError` and `ChainError`. A payment from a
+        wallet has a `DeferredCheck` instead.
         """
+        return check_apart(self._sender.node, payments, assigned_payer, self._check)
+
+    def _check(self, payments: Sequence[NewPayment], path: SignerPath) -> list[CheckedPayment | Exception]:
         batch = RequestBatch()
         positions = self._by_payee(payments)
         checks = {
-            key: self._payments[key].begin([payments[each] for each in found], batch)
+            key: self._payments[key].begin([payments[each] for each in found], batch, path)
             for key, found in positions.items()
         }
-        batch.execute(self._sender.node)
+        batch.execute(path.node)
         results: dict[int, CheckedPayment | Exception] = {}
         for key, found in positions.items():
             results.update(zip(found, checks[key].results(), strict=True))

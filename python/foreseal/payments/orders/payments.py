@@ -36,8 +36,9 @@ from foreseal.payments.orders.new_orders import (
 )
 from foreseal.payments.orders.payers import assigned_payer, require_buyer
 from foreseal.payments.orders.terms import EarliestBlock, Expired, OrderTerms, memo, message, require_open
-from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage
+from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage, SignerPath
 from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender
+from foreseal.payments.typed_data import Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,14 @@ class PendingPaymentChecks:
     """Checks whose requests are in a batch. Available after the batch was executed."""
 
     def __init__(
-        self, sender: TransactionSender, merchant: Merchant, payments: Sequence[NewPayment], batch: RequestBatch
+        self,
+        checks: CaptureChecks,
+        domain: Domain,
+        payments: Sequence[NewPayment],
+        batch: RequestBatch,
+        path: SignerPath,
     ) -> None:
         """Add the requests to the batch."""
-        self._node = sender.node
         self._payments = payments
         self._earliest = EarliestBlock(batch)
         self._pending = batch.add(node_requests.head("pending"))
@@ -74,12 +79,12 @@ class PendingPaymentChecks:
         signed = [
             SignedMessage(message(payment), assigned_payer(payment), payment.signature or b"") for payment in kept
         ]
-        self._signatures = SignatureChecks(batch, merchant.domain, signed)
+        self._signatures = SignatureChecks(batch, domain, signed, has_code=path.has_code)
         # If the watcher has recorded the transfer of a used authorization, it never captures an order stored later.
         self._used = [batch.add(is_used_request(payment, "pending")) for payment in kept]
         captured = [CaptureTarget(payment, payment.amount) for payment in payments if payment.capture]
-        self._lost_gas = sender.lost_gas
-        self._captures = CaptureChecks(sender, merchant).begin(captured, batch)
+        self._lost_gas = checks.lost_gas
+        self._captures = checks.begin(captured, batch, path)
 
     def results(self) -> list[CheckedPayment | Exception]:
         """Return each payment that can be stored, and captured if requested, or the reason against it.
@@ -89,7 +94,6 @@ class PendingPaymentChecks:
         calls = iter(self._captures.results())
         captured = [assigned_payer(each) for each in self._payments if each.capture]
         spent = self._lost_gas.find_spent(captured) if captured else {}
-        self._signatures.read_wallets(self._node)
         results: list[CheckedPayment | Exception] = []
         positions = itertools.count()
         for payment in self._payments:
@@ -152,9 +156,9 @@ class Payments:
             capture=capture,
         )
 
-    def begin(self, payments: Sequence[NewPayment], batch: RequestBatch) -> PendingPaymentChecks:
-        """Add the requests for the checks of these payments to a batch."""
-        return PendingPaymentChecks(self._sender, self.merchant, payments, batch)
+    def begin(self, payments: Sequence[NewPayment], batch: RequestBatch, path: SignerPath) -> PendingPaymentChecks:
+        """Add the requests for the checks of these payments to a batch. All payers have code, or none has."""
+        return PendingPaymentChecks(self._checks, self.merchant.domain, payments, batch, path)
 
     def insert(self, tx: Connection, new: Sequence[CheckedPayment]) -> list[StoredOrder]:
         """Store payments, which have no duplicates, in the caller's transaction. Nothing is sent.

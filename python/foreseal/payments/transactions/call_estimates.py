@@ -1,6 +1,7 @@
 """Estimates for calls of one account: gas, fees and account nonce, read in one batch for any number of calls."""
 
 from foreseal.payments.chain import BlockHead, Incomplete, PendingAnswer, RequestBatch, node_requests
+from foreseal.payments.chain.stranger_calls import CALL_GAS
 from foreseal.payments.transactions.errors import FeeTooHigh, GasTooHigh, TransactionTooLarge, WrongChain
 from foreseal.payments.transactions.fees import FeeQuote, FeeSettings
 from foreseal.payments.transactions.intents import TransactionCall
@@ -31,7 +32,11 @@ class CallEstimates:
 
     def add(self, target: str, data: bytes, sender: str | None = None) -> PendingAnswer[int]:
         """Add the gas estimate of a call to the batch. `sender` makes it; by default, it is the account."""
-        return self._batch.add(node_requests.estimate_gas(sender or self._sender, target, data, "pending"))
+        ordinary, gas = ordinary_gas(data), None
+        if ordinary is not None:
+            # A bound for the code of a payer, with room to report how much above the maximum it is.
+            gas = min(MAX_TRANSACTION_GAS, ordinary + self._fees.payer_code_gas + CALL_GAS)
+        return self._batch.add(node_requests.estimate_gas(sender or self._sender, target, data, "pending", gas))
 
     def require_chain(self) -> None:
         """Raise `WrongChain` unless the node has the configured chain id."""

@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from foreseal.payments.chain import (
     ChainNode,
     ChainReceipt,
+    CodeTimeout,
     Incomplete,
     PendingAnswer,
     RejectedByNode,
@@ -168,12 +169,12 @@ def _answer(answer: PendingAnswer[T], default: T) -> T:
     """Return an answer; the default if the token has no such function, or the node no state of that block."""
     try:
         return answer.result()
-    except (Reverted, Incomplete, RejectedByNode):
+    except (Reverted, Incomplete, RejectedByNode, CodeTimeout):
         return default
 
 
 def _is_forbidden(restrictions: RestrictionReads, parties: TransferParties) -> bool:
     try:
         return restrictions.forbidden(parties) is not None
-    except (Reverted, Incomplete):
+    except (Reverted, Incomplete, CodeTimeout):
         return False

@@ -152,20 +152,18 @@ class TransactionSender:
         """Gas of this account that payers have wasted."""
         return LostGas(self.ledger, self.node, self.intents.chain_id, self.fees)
 
-    def call(self, target: str, data: bytes, code_at: str | None = None) -> TransactionCall:
+    def call(self, target: str, data: bytes, *, simulated: bool = False) -> TransactionCall:
         """Return gas limit, fees and account nonce of a call, estimated at `pending`.
 
-        `code_at` is an account, such as a payer, whose code may decide if the call succeeds. If it has code, the final
-        transaction is simulated as well. Raises `Reverted` if it would revert, `FeeTooHigh`, `GasTooHigh`,
-        `WrongChain`, and the node's errors.
+        With `simulated`, for a call in which code of others runs, the final transaction is simulated as well. Raises
+        `Reverted` if it would revert, `FeeTooHigh`, `GasTooHigh`, `WrongChain`, and the node's errors.
         """
         batch = RequestBatch()
         estimates = self.estimates(batch)
         gas = estimates.add(target, data)
-        code = None if code_at is None else batch.add(node_requests.code(code_at, "pending"))
         batch.execute(self.node)
         call = estimates.call(target, data, gas)
-        if code is not None and code.result():
+        if simulated:
             self.node.execute(self.simulation(call))
         return call
 

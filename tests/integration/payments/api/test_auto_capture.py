@@ -82,11 +82,20 @@ def test_unsent_capture_is_left_to_the_worker(service: ServiceHarness) -> None:
 
 def test_unresponsive_node_stores_nothing_and_the_key_stays_free(service: ServiceHarness) -> None:
     service.draft("a", auto_capture=True)
-    service.node.losses += [("eth_estimateGas", False)]
+    service.node.losses += [("eth_getCode", False)]
     body = {"signature": service.signature("a")}
     service.refused(503, "node_unreachable", "/v1/orders/a/signature", body, key="k")
     assert service.state("a") == "Drafted / idle"
     assert _sign(service, "a", key="k")["capture_error"] is None
+    service.settle()
+    assert service.state("a") == "Used, captured / final"
+
+
+def test_signature_is_stored_if_the_node_answers_only_for_the_payer(service: ServiceHarness) -> None:
+    service.draft("a", auto_capture=True)
+    service.node.losses += [("eth_estimateGas", False)]
+    assert _sign(service, "a")["capture_error"]["code"] == "node_unreachable"
+    assert service.state("a") == "Stored, unused / idle"
     service.settle()
     assert service.state("a") == "Used, captured / final"
 

@@ -151,18 +151,19 @@ def test_unknown_destination_is_rejected(
     assert (error["argument"], error["message"]) == (argument, message)
 
 
-def test_mixed_group_needs_one_batch_of_checks_and_one_of_transactions(two: ServiceHarness) -> None:
+def test_mixed_group_needs_three_batches(two: ServiceHarness) -> None:
     items = [payment(two, f"p{at}", 5, BUYERS[at], destination=each) for at, each in enumerate(PLACES[:3])]
     groups = two.backend.payments
     before = two.batches.asked
     checked = groups.check([new_payment(two, item) for item in items])
-    assert two.batches.asked - before == 1
+    # The codes of the payers, then all checks.
+    assert two.batches.asked - before == 2
     with two.database.transaction() as tx:
         stored = groups.store(tx, [each for each in checked if isinstance(each, CheckedPayment)])
     done = [each for each in stored if isinstance(each, StoredOrder)]
     assert [each.order.payee for each in done] == [SHOP.address, BRANCH.address, BRANCH.address]
     groups.send(done)
-    assert two.batches.asked - before == 2
+    assert two.batches.asked - before == 3
     two.settle()
     assert [two.state(f"p{at}") for at in range(3)] == ["Used, captured / final"] * 3
 

@@ -43,7 +43,7 @@ def test_obstacles_are_found_before_anything_is_stored(batching: Shop, obstacle:
     shop = batching
     payment = shop.payment("a", 100)
     OBSTACLES[obstacle](shop)
-    (found,) = shop.groups.check([payment])
+    (found,) = shop.check([payment])
     assert isinstance(found, NotCapturable)
     assert found.obstacle is obstacle
     assert "eth_sendRawTransaction" not in shop.node.calls
@@ -58,7 +58,7 @@ def test_reverting_capture_is_found_by_an_estimate_as_the_contract(batching: Sho
             shop.chain.change(lambda state: state.used.add((LOW, payment.nonce)))
 
     shop.node.hook = forbid
-    (found,) = shop.groups.check([payment])
+    (found,) = shop.check([payment])
     assert isinstance(found, NotCapturable)
     assert (found.obstacle, found.detail) == (
         CaptureObstacle.REVERTS,
@@ -72,7 +72,7 @@ def test_reverting_capture_is_found_by_an_estimate_as_the_contract(batching: Sho
 def test_forbidden_contract_or_merchant_blocks_every_capture(batching: Shop, holder: str) -> None:
     shop = batching
     shop.chain.change(lambda state: state.policy_forbids.add(holder.lower()))
-    (found,) = shop.groups.check([shop.payment("a", 100)])
+    (found,) = shop.check([shop.payment("a", 100)])
     assert isinstance(found, NotCapturable)
     assert (found.obstacle, found.detail) == (CaptureObstacle.FORBIDDEN, holder)
 
@@ -88,7 +88,7 @@ def test_contract_of_another_merchant_is_rejected(batching: Shop) -> None:
         return "0x" + "11" * 32 if is_owner else answer
 
     shop.node.answer = other  # type: ignore[method-assign]
-    (found,) = shop.groups.check([shop.payment("a", 100)])
+    (found,) = shop.check([shop.payment("a", 100)])
     assert isinstance(found, NotCapturable)
     assert found.obstacle is CaptureObstacle.DOMAIN
 
@@ -120,7 +120,7 @@ def test_expensive_captures_have_their_own_transactions(batching: Shop) -> None:
     assert {shop.status(id) for id in ids} == {"Used, captured / final"}
     check_books(shop)
     shop.sender.fees = FeeSettings(gas_percent=100_000, payer_code_gas=2**24)
-    (rejected,) = shop.groups.check([shop.payment("d", 1)])
+    (rejected,) = shop.check([shop.payment("d", 1)])
     assert isinstance(rejected, NotCapturable)
     assert (rejected.obstacle, "can forward at most" in rejected.detail) == (CaptureObstacle.REVERTS, True)
 

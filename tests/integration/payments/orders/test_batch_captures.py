@@ -267,7 +267,7 @@ def test_contract_wallet_pays_through_the_contract(batching: Shop) -> None:
     shop = batching
     shop.chain.wallets[LOW] = BUYERS[1].address.lower()
     payment = shop.payment("a", 100)
-    (rejected,) = shop.groups.check([payment])
+    (rejected,) = shop.check([payment])
     assert isinstance(rejected, InvalidSignature)
     signed = dataclasses.replace(payment, signature=shop.signed(authorization(payment), BUYERS[1]))
     assert shop.store_group([signed, shop.payment("b", 50, BUYERS[2])]) == ["a", "b"]

@@ -29,7 +29,7 @@ def test_wallet_above_the_maximum_is_rejected_and_others_pay(selling: Shop) -> N
     shop = selling
     become(shop, spending_wallet(2_000_000))
     dear, ordinary = shop.payment("dear", 1_000), shop.payment("ordinary", 100, BUYERS[1])
-    rejected, _ = shop.groups.check([dear, ordinary])
+    rejected, _ = shop.check([dear, ordinary])
     assert isinstance(rejected, GasTooHigh)
     assert "the maximum is 595000: 95000 for payers without code, and payer_code_gas = 500000" in str(rejected)
     assert shop.store_group([dear]) == []
@@ -47,7 +47,7 @@ def test_wallet_within_the_maximum_pays(selling: Shop) -> None:
     shop = selling
     become(shop, spending_wallet(450_000))
     payment = shop.payment("wallet", 1_000)
-    (checked,) = shop.groups.check([payment])
+    (checked,) = shop.check([payment])
     assert not isinstance(checked, Exception)
     assert checked.call is not None
     # A reserve of 25 % above the estimate would exceed the maximum.
@@ -62,7 +62,7 @@ def test_wallet_that_rejects_the_transaction_is_found_before(make: Make, code: b
     """The estimate of a capture through the contract has no fees, and the contract as its origin."""
     shop = make(batch_capture=BATCH_CAPTURE)
     become(shop, code)
-    (rejected,) = shop.groups.check([shop.payment("a", 1_000)])
+    (rejected,) = shop.check([shop.payment("a", 1_000)])
     assert isinstance(rejected, NotCapturable)
     assert (rejected.obstacle, rejected.detail) == (CaptureObstacle.REVERTS, "FiatTokenV2: invalid signature")
     assert shop.store_group([shop.payment("b", 1_000)]) == []
@@ -110,7 +110,7 @@ def test_missing_ether_has_its_own_error(selling: Shop) -> None:
     shop = selling
     become(shop, spending_wallet(1_000))
     shop.chain.rpc("anvil_setBalance", SHOP.address, "0x0")
-    wallet, ordinary = shop.groups.check([shop.payment("a", 100), shop.payment("b", 100, BUYERS[1])])
+    wallet, ordinary = shop.check([shop.payment("a", 100), shop.payment("b", 100, BUYERS[1])])
     assert isinstance(wallet, TemporaryRejection)
     assert f"{SHOP.address} cannot pay the gas: eth_call: insufficient funds" in str(wallet)
     assert not isinstance(ordinary, Exception)
@@ -118,10 +118,10 @@ def test_missing_ether_has_its_own_error(selling: Shop) -> None:
 
 def test_payers_without_code_need_no_further_request(selling: Shop) -> None:
     shop = selling
-    shop.groups.check([shop.payment("a", 100)])
+    shop.check([shop.payment("a", 100)])
     found = list(shop.node.calls)
     shop.node.calls.clear()
     become(shop, spending_wallet(1_000))
-    shop.groups.check([shop.payment("b", 100)])
+    shop.check([shop.payment("b", 100)])
     # The wallet's own check of the signature, and the simulation.
     assert shop.node.calls.count("eth_call") == found.count("eth_call") + 2

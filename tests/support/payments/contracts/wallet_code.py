@@ -10,6 +10,12 @@ def spending_wallet(gas: int) -> bytes:
     return b"\x5a\x5b\x5a\x81\x03\x62" + gas.to_bytes(3) + b"\x11\x60\x01\x57" + _ACCEPTING + _RETURN
 
 
+def endless_wallet() -> bytes:
+    """Return the code of a wallet that uses all gas that a call has."""
+    # JUMPDEST PUSH0 JUMP
+    return b"\x5b\x5f\x56"
+
+
 def unpriced_wallet() -> bytes:
     """Return the code of a wallet that accepts only while GASPRICE is 0, as in an estimate without fees."""
     return _ACCEPTING + b"\x3a\x15\x02" + _RETURN

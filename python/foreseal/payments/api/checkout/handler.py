@@ -154,8 +154,14 @@ class CheckoutHandler:
             found = await self._node_threads.run(route.handler, call)
             if not isinstance(found, PaymentJob):
                 return _response(found)
-            self._payments.submit(found)
-            answer, _ = await asyncio.wrap_future(found.future)
+            if found.wallet is None:
+                return await self._store(found)
+        with self._limits.wallet_signature(found.wallet):
+            return await self._store(found)
+
+    async def _store(self, job: PaymentJob) -> Response:
+        self._payments.submit(job)
+        answer, _ = await asyncio.wrap_future(job.future)
         return reply_json(answer)
 
     def _call(

@@ -3,6 +3,7 @@
 ```text
 per address   requests, waits, requests in progress
 per order     requests and waits, signatures; only requests with the order's secret count
+per wallet    signatures in progress
 all           requests in progress, waits, threads (`CheckoutHandler`)
 ```
 
@@ -42,7 +43,11 @@ class ShopperLimits:
     MAX_ADDRESS_NODE_CALLS = 3
     """Requests of one address that wait for the node at the same time."""
     MAX_SIGNATURES = 16
-    """Signatures that are checked and stored at the same time."""
+    """Signatures that are checked and stored at the same time, without those of wallets."""
+    MAX_WALLET_SIGNATURES = 16
+    """Signatures of wallets that are checked and stored at the same time. The code of a wallet decides how long."""
+    MAX_SIGNATURES_OF_WALLET = 2
+    """Signatures of one wallet that are checked and stored at the same time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Set up the limits. `clock` is monotonic, in seconds."""
@@ -52,6 +57,7 @@ class ShopperLimits:
         self._node_calls: Counter[str] = Counter()
         self._address_waits: Counter[str] = Counter()
         self._signatures = 0
+        self._wallet_signatures: Counter[str] = Counter()
 
     def charge(self, rate: RequestRate, name: str) -> None:
         """Count a request of an address or for an order. Raises `ApiError` 429."""
@@ -96,6 +102,15 @@ class ShopperLimits:
             yield
         finally:
             self._signatures -= 1
+
+    @contextlib.contextmanager
+    def wallet_signature(self, wallet: str) -> Iterator[None]:
+        """Count a signature of a wallet in progress. Raises `ApiError` 429, or 503 for the limit of all."""
+        if self._wallet_signatures.total() >= self.MAX_WALLET_SIGNATURES:
+            message = "too many payments by wallets at the same time: retry"
+            raise ApiError(503, "overloaded", message, Retry_After="1")
+        with _counted(self._wallet_signatures, wallet, self.MAX_SIGNATURES_OF_WALLET):
+            yield
 
 
 @contextlib.contextmanager

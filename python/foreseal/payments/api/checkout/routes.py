@@ -28,7 +28,7 @@ from foreseal.payments.orders.acceptances import PayerSignature
 from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.payers import require_payer
 from foreseal.payments.orders.terms import message_by
-from foreseal.payments.signatures import check_signature
+from foreseal.payments.signatures import check_signature, signer_path
 from foreseal.payments.validation import AccountAddress
 
 MAX_BODY = 20 * 1024
@@ -138,7 +138,10 @@ def _payment(call: RouteCall[OrderPath, PayerQuery, NoFields]) -> JsonReply:
 def _authorize(
     call: RouteCall[OrderPath, NoFields, ShopperSignature], health: Callable[[], dict[str, Any]]
 ) -> JsonReply | PaymentJob:
-    """Check the signature here, so that invalid ones never reach the merchant's queue; then return the job."""
+    """Check the signature here, so that invalid ones never reach the merchant's queue; then return the job.
+
+    The queue calls wallets: their code decides how long that takes.
+    """
     backend, id, body, views = call.backend, call.path.id, call.body, _views(call)
     destination = backend.order_destination(id)
     order = destination.orders.get(id)
@@ -150,7 +153,9 @@ def _authorize(
     except ValueError as error:
         raise _invalid_payer(error) from error
     message, domain = message_by(order, signer), destination.merchant.domain
-    check_signature(backend.node, message, domain, body.payer, body.signature)
+    path = signer_path(backend.node, body.payer)
+    if not path.has_code:
+        check_signature(path, message, domain, body.payer, body.signature)
 
     def respond(outcomes: Sequence[Any]) -> StoredResponse:
         (outcome,) = outcomes
@@ -163,7 +168,9 @@ def _authorize(
         return json_response(200, reply)
 
     signature = PayerSignature(id, body.signature, body.payer)
-    return PaymentJob(call.required_key, call.fingerprint, call.operations.signatures, [signature], respond, {id})
+    wallet = body.payer if path.has_code else None
+    operation = call.operations.signatures
+    return PaymentJob(call.required_key, call.fingerprint, operation, [signature], respond, {id}, wallet=wallet)
 
 
 def _require_open(views: CheckoutViews, order: OrderRecord, payer: str) -> None:

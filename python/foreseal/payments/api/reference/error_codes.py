@@ -54,6 +54,7 @@ ERROR_CODES = (
     ErrorCode("payouts_not_configured", 409, "The destination has no payouts contract (`payouts`)."),
     ErrorCode("body_too_large", 413, "The request body is too large."),
     ErrorCode("invalid_signature", 422, "The signature is not the payer's for these terms."),
+    ErrorCode("code_timeout", 422, "The payer is a contract whose code did not end within the time limit."),
     ErrorCode("idempotency_key_reused", 422, "The Idempotency-Key was used for another request."),
     ErrorCode("too_many_requests", 429, "A shopper sends too many requests; repeat after Retry-After."),
     ErrorCode("too_many_attempts", 429, "The address signed in with wrong API keys; wait for Retry-After."),

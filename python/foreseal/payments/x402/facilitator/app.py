@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from foreseal.payments.chain import ChainError, NodeUnavailable, NoResponse
+from foreseal.payments.chain import ChainError, NoResponse
 from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
@@ -111,8 +111,7 @@ def _guarded(endpoint: FacilitatorEndpoint) -> FacilitatorEndpoint:
 def _retry_after(error: Exception) -> dict[str, str]:
     if not isinstance(error, NoResponse):
         return {}
-    seconds = error.retry_after if isinstance(error, NodeUnavailable) else 0.0
-    return {"retry-after": str(max(1, math.ceil(seconds)))}
+    return {"retry-after": str(max(1, math.ceil(error.retry_after)))}
 
 
 def _answer(found: BaseModel) -> Response:

@@ -22,15 +22,16 @@ from x402.mechanisms.evm.exact.facilitator import ExactEvmScheme
 from x402.mechanisms.evm.upto.facilitator import UptoEvmScheme
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, SupportedResponse, VerifyResponse
 
-from foreseal.payments.chain import ChainNode, ChainReceipt
+from foreseal.payments.chain import ChainNode, ChainReceipt, RequestBatch, node_requests
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
+from foreseal.payments.signatures import SignerPath
 from foreseal.payments.task_progress import TaskProgress
-from foreseal.payments.transactions import GasBudgetSpent, GasTooHigh, SendingError, TransactionSigner
-from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
+from foreseal.payments.transactions import GasBudgetSpent, TransactionSigner
+from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds, signers
 from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
-from foreseal.payments.x402.facilitator.signer import NodeSigner
+from foreseal.payments.x402.facilitator.signer import GAS_BUDGET_SPENT, NodeSigner
 from foreseal.payments.x402.payment_key import (
     BATCH,
     EXACT,
@@ -46,8 +47,6 @@ from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, fi
 
 _log = logging.getLogger(__name__)
 
-_GAS_REFUSALS: dict[type[SendingError], str] = {GasTooHigh: "gas_too_high", GasBudgetSpent: "gas_budget_spent"}
-"""Reasons of payments that cost too much gas, which their payer is told."""
 _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
 
@@ -82,12 +81,12 @@ class _Writing:
 class _Rehearsal:
     """A simulated settlement, which ends where the transaction would be stored."""
 
-    def __init__(self, settlements: Settlements, key: PaymentKey) -> None:
+    def __init__(self, settlements: Settlements, path: SignerPath) -> None:
         self._settlements = settlements
-        self._key = key
+        self._path = path
 
     def submit(self, target: str, data: bytes) -> str:
-        self._settlements.call(self._key, target, data)
+        self._settlements.call(self._path, target, data)
         return "0x" + "ff" * 32
 
     def receipt(self) -> ChainReceipt:
@@ -130,7 +129,7 @@ class Facilitator:
 
     def supported(self) -> SupportedResponse:
         """Return schemes, extensions and the account."""
-        return _schemes(self._signer(None), self._network, None).get_supported()
+        return _schemes(self._signer(self.node), self._network, None).get_supported()
 
     def verify(self, payment: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
         """Check that a payment would be settled now, at `pending`. Raises `Malformed` and the node's errors."""
@@ -138,47 +137,57 @@ class Facilitator:
         refused = self._refused(payment, requirements)
         if refused is not None:
             return VerifyResponse(is_valid=False, invalid_reason=refused, payer=payer)
-        signer = self._signer(None)
+        path = self._path(payment, requirements)
+        signer = self._signer(path.node)
         found = _schemes(signer, self._network, None).verify(payment, requirements)
         if not found.is_valid:
-            signer.raise_failure()
+            rejection = signer.rejection()
+            if rejection is not None:
+                return _invalid(payer, rejection.reason, rejection.message)
         if found.is_valid and _is_transfer(payment):
-            rejected = self._costly(payment, requirements, signer.has_code(payer))
+            rejected = self._costly(payment, requirements, path)
             if rejected is not None:
-                return VerifyResponse(
-                    is_valid=False,
-                    invalid_reason=rejected.error_reason,
-                    invalid_message=rejected.error_message,
-                    payer=payer,
-                )
+                return _invalid(payer, rejected.error_reason, rejected.error_message)
         return found
 
+    def _path(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SignerPath:
+        """Return the node for the calls about a payment, which limits those of code that strangers chose.
+
+        Raises `Malformed` and the node's errors.
+        """
+        batch = RequestBatch()
+        codes = {account: batch.add(node_requests.code(account, "pending")) for account in signers(payment)}
+        batch.execute(self.node)
+        wallets = [account for account, code in codes.items() if code.result()]
+        token = self.bounds.strange_token(payment, requirements)
+        party = token or next(iter(wallets), None)
+        return SignerPath(self.node if party is None else self.node.for_party(party), bool(wallets))
+
     def _costly(
-        self, payment: PaymentPayload, requirements: PaymentRequirements, has_code: bool
+        self, payment: PaymentPayload, requirements: PaymentRequirements, path: SignerPath
     ) -> SettleResponse | None:
         """Return why a valid transfer costs gas that it should not, or None."""
-        if has_code or _is_unsimulated(payment):
-            return self._rehearse(payment, requirements)
         requested = settled(payment, requirements)
         try:
             self.settlements.sender.lost_gas.require_budget(requested.key.payer)
         except GasBudgetSpent as error:
-            return self._failure(requested, _GAS_REFUSALS[GasBudgetSpent], str(error))
+            return self._failure(requested, GAS_BUDGET_SPENT, str(error))
+        if path.has_code or _is_unsimulated(payment):
+            return self._rehearse(payment, requirements, path)
         return None
 
-    def _rehearse(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
+    def _rehearse(
+        self, payment: PaymentPayload, requirements: PaymentRequirements, path: SignerPath
+    ) -> SettleResponse | None:
         """Return the failure of a simulated settlement, or None if the payment would be settled."""
         requested = settled(payment, requirements)
-        rehearsal = _Rehearsal(self.settlements, requested.key)
-        signer = self._signer(rehearsal)
+        rehearsal = _Rehearsal(self.settlements, path)
+        signer = self._signer(path.node, rehearsal)
         found = _schemes(signer, self._network, rehearsal).settle(payment, requirements)
         if found.error_reason == PENDING:
             return None
-        try:
-            signer.raise_failure()
-        except (GasTooHigh, GasBudgetSpent) as error:
-            return self._failure(requested, _GAS_REFUSALS[type(error)], str(error))
-        return found
+        rejection = signer.rejection()
+        return found if rejection is None else self._failure(requested, rejection.reason, rejection.message)
 
     def settle(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, or return its earlier settlement. Raises `Malformed` and the node's errors.
@@ -189,14 +198,14 @@ class Facilitator:
         refused = self._refused(payment, requirements)
         if refused is not None:
             return self._failure(requested, refused)
-        request = SettlementRequest(requested, digest(payment, requirements))
+        request = SettlementRequest(requested, digest(payment, requirements), self._path(payment, requirements))
         row = self.settlements.find(requested.key)
         if row is not None and row.state is SettlementState.RELEASED and row.digest == request.digest:
             return self._success(requested, "", 0)
         if row is not None and row.digest != request.digest and row.step is not TxStatus.FAILED:
             return self._failure(requested, "payment_settled_otherwise")
         writing = _Writing(self.settlements, request)
-        signer = self._signer(writing)
+        signer = self._signer(request.path.node, writing)
         found = _schemes(signer, self._network, writing).settle(payment, requirements)
         try:
             if found.success and requirements.scheme == UPTO and requested.amount == 0:
@@ -206,10 +215,9 @@ class Facilitator:
         if not found.success:
             elsewhere = self._elsewhere(requested)
             if elsewhere is None and found.error_reason != PENDING:
-                try:
-                    signer.raise_failure()
-                except (GasTooHigh, GasBudgetSpent) as error:
-                    return self._failure(requested, _GAS_REFUSALS[type(error)], str(error))
+                rejection = signer.rejection()
+                if rejection is not None:
+                    return self._failure(requested, rejection.reason, rejection.message)
             return elsewhere or found
         landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
         return found.model_copy(update={"transaction": landed})
@@ -222,8 +230,9 @@ class Facilitator:
         if f"eip155:{key.chain_id}" != self._network:
             raise ValueError(f"payment: network must be {self._network}, got eip155:{key.chain_id}")
         row = self.settlements.find(key)
+        node = self.node if self.bounds.trusts(key.contract) else self.node.for_party(key.contract)
         if row is None:
-            return find_status(self.node, key, deadline)
+            return find_status(node, key, deadline)
         if row.state is SettlementState.RELEASED:
             return PaymentStatus(PaymentFate.SETTLED, final=True, amount=0)
         row = self.settlements.advance(key.name)
@@ -231,7 +240,7 @@ class Facilitator:
             return PaymentStatus(
                 PaymentFate.SETTLED, row.step is Finality.FINAL, self.settlements.newest(key), row.amount
             )
-        return find_status(self.node, key, row.deadline)
+        return find_status(node, key, row.deadline)
 
     def follow(self) -> None:
         """Check once all settlements that are not final, and resend those that are not on the chain."""
@@ -239,8 +248,8 @@ class Facilitator:
             _log.warning("cannot track settlement", extra={"payment": payment, "reason": str(error)})
         self.followed.record()
 
-    def _signer(self, writing: _Writing | _Rehearsal | None) -> NodeSigner:
-        return NodeSigner(self.node, self.account.address, writing)
+    def _signer(self, node: ChainNode, writing: _Writing | _Rehearsal | None = None) -> NodeSigner:
+        return NodeSigner(node, self.account.address, writing)
 
     def _requested_payment(self, payment: PaymentPayload, requirements: PaymentRequirements) -> Payment:
         totals: tuple[int, ...] = ()
@@ -296,6 +305,10 @@ class Facilitator:
             transaction="",
             network=self._network,
         )
+
+
+def _invalid(payer: str, reason: str | None, message: str | None) -> VerifyResponse:
+    return VerifyResponse(is_valid=False, invalid_reason=reason, invalid_message=message, payer=payer)
 
 
 def _is_unsimulated(payment: PaymentPayload) -> bool:

@@ -32,6 +32,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
 from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none
+from foreseal.payments.signatures import SignerPath
 from foreseal.payments.transactions import (
     RevertedPayment,
     TransactionCall,
@@ -85,6 +86,8 @@ class SettlementRequest:
     payment: Payment
     digest: bytes
     """Hash of payload and demand. A request may be repeated with the same hash, not with another one."""
+    path: SignerPath
+    """Node for the calls about the payment."""
 
 
 class Settlements:
@@ -127,7 +130,9 @@ class Settlements:
                 return None  # another settlement of this payer is in flight
             if self._begun(request):
                 return 0
-            call = self.call(key, target, data)
+            if target != BATCH_SETTLEMENT:
+                self.sender.lost_gas.require_budget(key.payer)
+            call = self.call(request.path, target, data)
             try:
                 with self.ledger.database.transaction() as tx:
                     if count is None or not self._acquire(tx, key, count):
@@ -146,16 +151,14 @@ class Settlements:
         assert found is not None, "a stored settlement has signed bytes"
         return found
 
-    def call(self, key: PaymentKey, target: str, data: bytes) -> TransactionCall:
+    def call(self, path: SignerPath, target: str, data: bytes) -> TransactionCall:
         """Return the call that settles a payment, with its estimates, and store nothing.
 
-        If the payer has code, the final transaction is simulated as well; so is each one about channels, in which the
+        If a signer has code, the final transaction is simulated as well; so is each one about channels, in which the
         code of several accounts may run. Raises `Reverted`, `SendingError` and the node's errors.
         """
-        if target == BATCH_SETTLEMENT:
-            return self.sender.call(target, data, target)
-        self.sender.lost_gas.require_budget(key.payer)
-        return self.sender.call(target, data, key.payer)
+        simulated = path.has_code or target == BATCH_SETTLEMENT
+        return self.sender.with_node(path.node).call(target, data, simulated=simulated)
 
     def release(self, request: SettlementRequest) -> None:
         """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""
@@ -316,7 +319,9 @@ class Settlements:
             if paid is not None and _shown(row, paid) is not None:
                 return
         parties = TransferParties(row.payer, [row.payee], None if row.contract == row.token else row.contract)
-        self.sender.lost_gas.record(receipt, [RevertedPayment(row.token, parties, row.deadline, receipt.gas_used)])
+        # Anybody may have named the token.
+        sender = self.sender.with_node(self.sender.node.for_party(row.token))
+        sender.lost_gas.record(receipt, [RevertedPayment(row.token, parties, row.deadline, receipt.gas_used)])
 
 
 def _shown(row: SettlementRecord, receipt: ChainReceipt) -> dict[str, Any] | None:

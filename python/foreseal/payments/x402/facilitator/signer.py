@@ -7,6 +7,7 @@ it is sent.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn, Protocol
 
@@ -19,9 +20,20 @@ from x402.mechanisms.evm.multicall import encode_contract_call
 from x402.mechanisms.evm.types import TransactionReceipt, TypedDataDomain, TypedDataField
 from x402.mechanisms.evm.verify import verify_typed_data_strict
 
-from foreseal.payments.chain import ChainNode, ChainReceipt, NoResponse, Reverted, TemporaryRejection, Token
+from foreseal.payments.chain import (
+    ChainNode,
+    ChainReceipt,
+    CodeTimeout,
+    NoResponse,
+    Reverted,
+    TemporaryRejection,
+    Token,
+)
 from foreseal.payments.contracts import load
-from foreseal.payments.transactions import SendingError
+from foreseal.payments.transactions import GasBudgetSpent, GasTooHigh, SendingError
+
+GAS_BUDGET_SPENT = "gas_budget_spent"
+"""Error reason of a payer whose reverts cost its budget of gas."""
 
 _BLOCK = "pending"
 _CONTRACTS = ("Permit2", "ExactPermit2Proxy", "UptoPermit2Proxy", "BatchSettlement", "PaymentToken")
@@ -29,6 +41,15 @@ _CONTRACTS = ("Permit2", "ExactPermit2Proxy", "UptoPermit2Proxy", "BatchSettleme
 
 class ContractReverted(Exception):
     """A call or transaction would revert. The schemes search the message for error names and revert strings."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignerRejection:
+    """Reason against a payment."""
+
+    reason: str
+    """Error reason in `snake_case`."""
+    message: str
 
 
 class Writer(Protocol):
@@ -50,13 +71,23 @@ class NodeSigner:
         self._node = node
         self._account = account
         self._writer = writer
-        self._failure: NoResponse | TemporaryRejection | SendingError | None = None
-        self._coded: set[str] = set()
+        self._failure: NoResponse | CodeTimeout | TemporaryRejection | SendingError | None = None
 
-    def raise_failure(self) -> None:
-        """Raise the last failure of node or sender, if there was one. The schemes report it as an invalid payment."""
-        if self._failure is not None:
-            raise self._failure
+    def rejection(self) -> SignerRejection | None:
+        """Return the reason against the payment that only this signer knows.
+
+        Raises the last failure of node or sender, if there was one: the schemes report it as an invalid payment.
+        """
+        match self._failure:
+            case None:
+                return None
+            case GasTooHigh() as error:
+                return SignerRejection("gas_too_high", str(error))
+            case GasBudgetSpent() as error:
+                return SignerRejection(GAS_BUDGET_SPENT, str(error))
+            case CodeTimeout() as error:
+                return SignerRejection("code_timeout", str(error))
+        raise self._failure
 
     def get_addresses(self) -> list[str]:
         """Return the account that pays the gas."""
@@ -70,14 +101,7 @@ class NodeSigner:
     def get_code(self, address: str) -> bytes:
         """Return the code of an account."""
         with self._noting_failure():
-            code = self._node.code(to_checksum_address(address), _BLOCK)
-        if code:
-            self._coded.add(to_checksum_address(address))
-        return code
-
-    def has_code(self, address: str) -> bool:
-        """Return True if a scheme read the code of this account, and it has some."""
-        return to_checksum_address(address) in self._coded
+            return self._node.code(to_checksum_address(address), _BLOCK)
 
     def get_balance(self, address: str, token_address: str) -> int:
         """Return the balance of a token in smallest units."""
@@ -144,7 +168,7 @@ class NodeSigner:
     def _noting_failure(self) -> Iterator[None]:
         try:
             yield
-        except (NoResponse, TemporaryRejection, SendingError) as error:
+        except (NoResponse, CodeTimeout, TemporaryRejection, SendingError) as error:
             self._failure = error
             raise
 
