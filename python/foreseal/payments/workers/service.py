@@ -37,6 +37,8 @@ from foreseal.payments.workers.worker import Worker
 
 # Threads that advance orders, refunds and payouts.
 _THREADS = 4
+# Threads that attempt captures without a request.
+_CAPTURE_THREADS = 2
 
 
 class Service:
@@ -56,6 +58,7 @@ class Service:
         self._backend = backend
         self._processes = ProcessRegistry(backend.database, name.name, lease, build_lock(backend.database, name))
         self._pool = ThreadPoolExecutor(_THREADS, "advance", inherit_merchant())
+        self._captures = ThreadPoolExecutor(_CAPTURE_THREADS, "capture", inherit_merchant())
         self.metrics = ServiceMetrics(backend.monotonic)
         backend.database.observer = self.metrics
         self._tracers = None if telemetry is None else telemetry.build_tracers(backend.database, _trace_ids(backend))
@@ -66,7 +69,7 @@ class Service:
         policy = AddressPolicy(configuration.serve.webhook_networks)
         settings = DispatcherSettings(self._configured, policy, configuration.serve.webhook_concurrency)
         self._dispatcher = WebhookDispatcher(outbox, settings, observe=self._observe_delivery, clock=backend.monotonic)
-        self._worker = Worker(backend, self._processes, self._pool, self._dispatcher.wake)
+        self._worker = Worker(backend, self._processes, self._pool, self._captures, self._dispatcher.wake)
         self.monitor = HealthMonitor(backend, self._processes, self._worker.state, self._dispatcher.progress)
         self.metrics.sample(self.monitor, self._worker.state, backend.breaker)
         self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
@@ -102,6 +105,7 @@ class Service:
             self._waking.stop()
         self._repeating.stop()
         self._pool.shutdown()
+        self._captures.shutdown()
         self._dispatcher.stop()
         self.monitor.stop()
         self._processes.remove()

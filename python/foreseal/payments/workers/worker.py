@@ -159,15 +159,24 @@ class Worker:
     """Worker that advances everything, one `run_pass` at a time."""
 
     def __init__(
-        self, backend: Backend, processes: ProcessRegistry, pool: Executor, changed: Callable[[], None]
+        self,
+        backend: Backend,
+        processes: ProcessRegistry,
+        pool: Executor,
+        captures: Executor,
+        changed: Callable[[], None],
     ) -> None:
-        """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass."""
+        """Set up the worker. `pool` advances orders, refunds and payouts. `changed` is called after each pass.
+
+        `captures` attempts captures without a request, which may wait for the code of a payer's wallet.
+        """
         self.state = WorkerState(
             {each.name: None for each in backend.destinations}, started=backend.clock(), clock=backend.monotonic
         )
         self._backend = backend
         self._processes = processes
         self._pool = pool
+        self._captures = captures
         self._changed = changed
         self._scheduler = Scheduler()
         self._stop = StopSignal(self.state.stepped.record)
@@ -323,7 +332,8 @@ class Worker:
                     self._polled.append((subject, None))
                     continue
                 self._busy.add(subject)
-            self._pool.submit(self._advance_subject, subject, views[destination.name])
+            pool = self._captures if subject[0] == "auto_captures" else self._pool
+            pool.submit(self._advance_subject, subject, views[destination.name])
 
     def _find_destinations(self, subjects: list[Subject]) -> dict[Subject, Destination]:
         """Return the destinations of subjects, without those that are not configured: no key may act for them."""

@@ -196,6 +196,29 @@ def test_wallet_pays_by_every_entrance(service: ServiceHarness) -> None:
     ]
 
 
+def test_slow_wallet_does_not_hold_the_worker(service: ServiceHarness) -> None:
+    balances: dict[str, int] = {}
+    service.chain.change(lambda state: balances.update(state.balances))
+    service.chain.change(lambda state: state.balances.update({WALLET.address.lower(): 0}))
+    waiting = Entrance(service, "auto_capture", WALLET, "w")
+    assert waiting.pay().json()["capture_error"]["reason"] == "insufficient_balance"
+    service.chain.change(lambda state: state.balances.update(balances))
+    assert Entrance(service, "auto_capture", HONEST, "h").pay().status_code == 200
+    service.chain.mine(1)
+    worker = service.process.worker
+    with ThreadPoolExecutor(1) as captures:
+        worker._captures = captures
+        service.batches.slow = True
+        worker.run_pass()
+        assert service.batches.begun.acquire(timeout=30)
+        worker.run_pass()
+        assert service.state("h") == "Used, captured / provisional"
+        service.batches.ended.set()
+    assert service.state("w") == "Stored, unused / idle"
+    assert "did not end within 1 s" in service.get("/v1/orders/w")["order"]["last_error"]
+    assert service.backend.breaker.openings == 0
+
+
 @pytest.mark.sqlite_only
 def test_shopper_has_a_share_of_the_wallets(service: ServiceHarness) -> None:
     count = ShopperLimits.MAX_SIGNATURES_OF_WALLET

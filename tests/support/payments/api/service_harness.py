@@ -135,7 +135,7 @@ class Process:
         self.outbox = WebhookOutbox(self.backend.database, service.clock, f"{name} 1", LEASE, encode)
         self.post = service.post
         self.dispatcher = WebhookDispatcher(self.outbox, DispatcherSettings({}, PUBLIC_ONLY), service.post)
-        self.worker = Worker(self.backend, self.processes, AtOnce(), lambda: None)
+        self.worker = Worker(self.backend, self.processes, AtOnce(), AtOnce(), lambda: None)
         self.requests = IdempotentRequests(self.backend.database, service.clock, name, LEASE)
         self.payments = PaymentQueue(self.backend.database, self.requests, lambda: None)
         self.payments.start()
