@@ -8,5 +8,5 @@ TESTS = ROOT / "tests"
 SUPPORT = TESTS / "support"
 CAMPAIGNS = TESTS / "campaigns"
 DOCS = ROOT / "docs"
-PYTHONPATH = os.pathsep.join(map(str, (SUPPORT, CAMPAIGNS)))
+PYTHONPATH = os.pathsep.join(map(str, (ROOT / "python", SUPPORT, CAMPAIGNS)))
 """Value of the variable of this name for a process that runs a module of these folders."""

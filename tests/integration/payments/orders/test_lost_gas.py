@@ -6,6 +6,7 @@ import pytest
 from eth_account.signers.local import LocalAccount
 from sqlalchemy import select
 
+from foreseal.payments.group_operation import run_deferred
 from foreseal.payments.ledger.models import LostGasRecord
 from foreseal.payments.orders.acceptances import PayerSignature
 from foreseal.payments.orders.auto_captures import AutoCaptures, CheckedAcceptance
@@ -131,7 +132,8 @@ def test_payers_with_code_have_a_common_budget(selling: Shop) -> None:
     become(BUYERS[1], spending_wallet(1_000))
     revert(shop, "first", lambda: become(BUYER, unpriced_wallet()))
     # Another wallet with code, and an account with a key.
-    spent, ordinary = shop.groups.check([shop.payment("a", 100, BUYERS[1]), shop.payment("b", 100, BUYERS[2])])
+    checked = shop.groups.check([shop.payment("a", 100, BUYERS[1]), shop.payment("b", 100, BUYERS[2])])
+    spent, ordinary = run_deferred(checked)
     assert isinstance(spent, GasBudgetSpent)
     assert "code_lost_gas = 1" in str(spent)
     assert isinstance(ordinary, CheckedPayment)
