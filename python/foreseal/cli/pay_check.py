@@ -1,7 +1,7 @@
 """`foreseal pay check`, `foreseal pay template`, and the configuration file of all `foreseal pay` commands."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from foreseal.payments.configuration import (
     template,
 )
 from foreseal.payments.destinations.registry import list_signers
+from foreseal.payments.hosting.conflicts import MerchantPayees, check_configurations, check_payees
 from foreseal.payments.ledger import WrongSchema
 from foreseal.payments.workers.process_name import NameInUse
 
@@ -66,8 +67,26 @@ def require_chain(configuration: Configuration, node: ChainNode) -> None:
         raise click.ClickException(f"{url}: the node has chain id {found}, but node.chain_id is {chain_id}")
 
 
-def check(file: Path) -> None:
-    """Print every error in a configuration file and its secrets; end the command if there is one."""
+def check(files: Sequence[Path]) -> None:
+    """Print every error in configuration files and their secrets, then every conflict between them.
+
+    End the command if there is one.
+    """
+    found = [_check_file(file) for file in files]
+    try:
+        if len(found) > 1:
+            check_configurations(found)
+            check_payees([_payees(configuration) for configuration in found])
+    except ConfigurationError as error:
+        raise refused(error.problems) from None
+
+
+def _payees(configuration: Configuration) -> MerchantPayees:
+    payees = frozenset(each.signer.address for each in list_signers(configuration, os.environ))
+    return MerchantPayees(configuration.path, configuration.node.chain_id, payees)
+
+
+def _check_file(file: Path) -> Configuration:
     found = read_configuration(file)
     problems: list[str] = []
     account = _check_secret(file, "payee", found.payee, problems, account=True)
@@ -82,6 +101,7 @@ def check(file: Path) -> None:
     click.echo(f"{file}: valid{f', payee {account}' if account else ''}")
     for each in further:
         click.echo(each)
+    return found
 
 
 def _list_further(found: Configuration) -> list[str]:

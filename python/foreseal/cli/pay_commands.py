@@ -33,15 +33,16 @@ def _address(text: str) -> str:
 
 
 @click.command("check", cls=ExtraCommand, extra="payments", implementation="pay_check")
-@click.argument("file", type=FILE)
-def check_command(file: Path) -> None:
-    """Print every error in the configuration FILE and its secrets; exit 2 if there is one.
+@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
+def check_command(files: tuple[Path, ...]) -> None:
+    """Print every error in each configuration FILE and its secrets; exit 2 if there is one.
 
+    Several files are those of one process: conflicts between them are errors, such as one payee with two databases.
     Does not connect to the node or the database.
     """
     from foreseal.cli.pay_check import check
 
-    check(file)
+    check(files)
 
 
 @click.command("account", cls=ExtraCommand, extra="payments", implementation="pay_account")

@@ -383,7 +383,7 @@ class MerchantMethods(AdministrationMethods):
         return self._get(Balance, "/v1/balance", {})
 
     def export_csv(self, *, block_time_from: int | None = None, block_time_before: int | None = None) -> Iterator[str]:
-        """Export captured, unmatched, refunded and paid out transfers as CSV, in chunks of text."""
+        """Export captured, granted, unmatched, refunded and paid out transfers as CSV, in chunks of text."""
         return self._stream(
             "/v1/export.csv", {"block_time_from": block_time_from, "block_time_before": block_time_before}
         )
@@ -405,13 +405,20 @@ class MerchantMethods(AdministrationMethods):
         destination: str | None = None,
         amount: str | None = None,
         note: str | None = None,
+        confirm_shared_payee: bool | None = None,
         idempotency_key: str | None = None,
     ) -> RefundDetail:
         """Refund an unmatched transfer to its sender, and record that as its resolution."""
         return self._post(
             RefundDetail,
             f"/v1/unmatched-transfers/{segment(transaction)}/{segment(position)}/refund",
-            {"id": id, "destination": destination, "amount": amount, "note": note},
+            {
+                "id": id,
+                "destination": destination,
+                "amount": amount,
+                "note": note,
+                "confirm_shared_payee": confirm_shared_payee,
+            },
             idempotency_key,
         )
 

@@ -47,6 +47,8 @@ class DestinationBalance(TypedDict):
     """Amount in smallest units."""
     captured: str
     """Amount in smallest units."""
+    granted: str
+    """Amount in smallest units."""
     unmatched: str
     """Amount in smallest units."""
     refunded: str
@@ -481,7 +483,7 @@ class TypedData(TypedDict):
 
 
 class UnmatchedTransfer(TypedDict):
-    """A transfer that pays no order."""
+    """A transfer that pays neither an order nor an x402 response."""
 
     amount: str
     amount_shown: str

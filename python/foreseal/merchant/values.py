@@ -105,7 +105,9 @@ OrderState: TypeAlias = Literal[
 """State of an order's authorization."""
 Purpose: TypeAlias = Literal["capture", "capture_batch", "cancel", "refund", "payout", "settle"]
 """Purpose of a transaction."""
-Reason: TypeAlias = Literal["underpaid", "overpaid", "late", "duplicate", "direct", "unmatched", "sweep"]
+Reason: TypeAlias = Literal[
+    "underpaid", "overpaid", "late", "duplicate", "direct", "unmatched", "shared_payee", "granted", "sweep"
+]
 """Reason why a transfer to the merchant matches no order."""
 Role: TypeAlias = Literal["reader", "cashier", "refunder", "admin", "publishable"]
 """Role of an API key. Every role except PUBLISHABLE may read."""

@@ -84,11 +84,14 @@ class ShopBalance:
     refunded: int
     reserved: int
     faults: tuple[BalanceFault, ...] = ()
+    granted: int = 0
 
     @classmethod
     def from_balance(cls, found: Balance) -> "ShopBalance":
         sums = found.total()
-        return cls(sums.received, sums.captured, sums.unmatched, sums.refunded, sums.reserved, found.faults)
+        return cls(
+            sums.received, sums.captured, sums.unmatched, sums.refunded, sums.reserved, found.faults, sums.granted
+        )
 
 
 class Shop:
@@ -229,7 +232,13 @@ class Shop:
     def pay_directly(self, id: str, buyer: LocalAccount = BUYER, *, amount: int | None = None) -> str:
         """Pay an order on the chain as a buyer, by TransferWithAuthorization with its nonce. Return the hash."""
         order = self.orders.get(id)
-        terms = (buyer.address, order.payee, amount or order.amount, 0, 2**63, order.nonce)
+        return self.pay_by_nonce(order.nonce, amount or order.amount, buyer, order.payee)
+
+    def pay_by_nonce(
+        self, nonce: bytes, amount: int = 500, buyer: LocalAccount = BUYER, payee: str = SHOP.address
+    ) -> str:
+        """Pay on the chain by TransferWithAuthorization with a nonce. Return the hash."""
+        terms = (buyer.address, payee, amount, 0, 2**63, nonce)
         signature = self.signed(TransferAuthorization(*terms), buyer)
         function = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
         sent = self.chain.inject(buyer.address.lower(), TOKEN, call_data(function, *terms, signature))

@@ -295,6 +295,25 @@ def test_the_command_checks_file_and_secrets(
     assert capsys.readouterr().err == f"foreseal: {file}: tokn: is not a section: did you mean token?\n"
 
 
+def test_the_command_checks_that_merchants_share_no_payee(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / name for name in ("a.toml", "b.toml")]
+    for each in files:
+        text = SMALL.replace("pay.db", f"{each.stem}.db").replace("SHOP_KEY", f"{each.stem.upper()}_KEY")
+        each.write_text(f'{text}[merchant]\nname = "{each.stem}"\n')
+        monkeypatch.setenv(f"{each.stem.upper()}_KEY", KEY)
+    with pytest.raises(SystemExit) as ended:
+        run(["pay", "check", *map(str, files)])
+    assert str(ended.value) == "2"
+    payee = Account.from_key(KEY).address
+    found = capsys.readouterr().err
+    assert f"{files[0]} and {files[1]}: the payee is {payee} on chain 84532 in both" in found
+    assert "services with one payee need one database" in found
+    monkeypatch.setenv("B_KEY", "0x" + "2" * 64)
+    assert run(["pay", "check", *map(str, files)]) == 0
+
+
 def test_the_command_prints_the_template(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["pay", "template"]) == 0
     assert capsys.readouterr().out == template()

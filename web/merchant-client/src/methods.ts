@@ -216,7 +216,7 @@ export class MerchantMethods extends Transport {
     return this.get("/v1/balance", {}, options);
   }
 
-  /** Export captured, unmatched, refunded and paid out transfers as CSV. */
+  /** Export captured, granted, unmatched, refunded and paid out transfers as CSV. */
   exportCsv(query: ExportCsvQuery = {}, options: RequestOptions = {}): AsyncIterable<string> {
     return this.stream("/v1/export.csv", query, options);
   }

@@ -119,6 +119,8 @@ export interface DestinationBalance {
   /** Amount in smallest units. */
   captured: string;
   /** Amount in smallest units. */
+  granted: string;
+  /** Amount in smallest units. */
   unmatched: string;
   /** Amount in smallest units. */
   refunded: string;
@@ -405,6 +407,8 @@ export interface NewTransferRefund {
   amount?: string | null;
   /** Note of the resolution; by default it names the refund. */
   note?: string | null;
+  /** Required for the reason shared_payee: no service with the same payee has delivered for it. */
+  confirm_shared_payee?: boolean;
 }
 
 /** A target to register. */
@@ -777,7 +781,7 @@ export interface TypedData {
   message: Record<string, unknown>;
 }
 
-/** A transfer that pays no order. */
+/** A transfer that pays neither an order nor an x402 response. */
 export interface UnmatchedTransfer {
   /** Amount in smallest units. */
   amount: string;

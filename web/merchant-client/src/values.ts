@@ -148,6 +148,8 @@ export type Reason =
   | "duplicate"
   | "direct"
   | "unmatched"
+  | "shared_payee"
+  | "granted"
   | "sweep";
 
 /** Role of an API key. Every role except PUBLISHABLE may read. */

@@ -393,7 +393,7 @@ class Resolution(TypedDict):
 
 
 class UnmatchedTransferView(TransferView):
-    """A transfer that pays no order."""
+    """A transfer that pays neither an order nor an x402 response."""
 
     reason: Reason
     order_id: str | None
@@ -413,6 +413,7 @@ class DestinationBalance(DestinationFields):
     payees: Annotated[list[AddressText], Field(description="Accounts whose transfers are counted.")]
     received: UnitsText
     captured: UnitsText
+    granted: UnitsText
     unmatched: UnitsText
     refunded: UnitsText
     reserved: UnitsText

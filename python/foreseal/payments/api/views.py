@@ -73,7 +73,7 @@ class ShownOrder(SignedOrder, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedTransfer:
-    """A transfer that pays no order."""
+    """A transfer that pays neither an order nor an x402 response."""
 
     transfer: TransferRecord
     reason: Reason

@@ -33,7 +33,7 @@ _REMAINDER = "remainder"
 
 
 class NotRefundable(LedgerError):
-    """The order is not captured, or its capture has not reached the merchant's required step."""
+    """The order is not captured, its payment has not reached the required step, or the transfer pays a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,13 @@ class Refunds(Disbursements[RefundRecord]):
                 if RefundedTransfer.from_refund(before) != source or amount not in (None, before.amount):
                     raise DuplicateRecord(f"refunds: {id} is another refund")
                 return False
-            # A transfer either pays an order or is unmatched.
+            # A transfer pays an order or an x402 response, or is unmatched.
             if transfer is None or transfer.order_id is not None:
                 raise UnknownRecord(f"unmatched transfers: no transfer {source.position} of {source.transaction_hash}")
+            if transfer.grant_id is not None:
+                raise NotRefundable(
+                    f"transfer {source.transaction_hash} pays an x402 response: grant {transfer.grant_id}"
+                )
             if EFFECTED.index(transfer.step) < EFFECTED.index(self.merchant.refundable):
                 raise NotRefundable(f"transfer {source.transaction_hash} is {transfer.step}")
             if transfer.sender in (ZERO_ADDRESS, self.merchant.payee):

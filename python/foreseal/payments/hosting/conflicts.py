@@ -9,18 +9,24 @@ from typing import TypeVar
 from foreseal.payments.configuration import Configuration, ConfigurationError
 from foreseal.payments.ledger.database_identity import DatabaseIdentity
 
-T = TypeVar("T", Configuration, "MerchantResources")
+T = TypeVar("T", Configuration, "MerchantPayees", "MerchantResources")
 
 
 @dataclass(frozen=True, slots=True)
-class MerchantResources:
-    """Resources of a merchant that no other one may use."""
+class MerchantPayees:
+    """Payees of a merchant."""
 
     path: Path
     """Configuration file."""
     chain_id: int
     payees: frozenset[str]
     """Addresses of the keys that send transactions."""
+
+
+@dataclass(frozen=True, slots=True)
+class MerchantResources(MerchantPayees):
+    """Resources of a merchant that no other one may use."""
+
     database: DatabaseIdentity
     process_name: str
 
@@ -28,6 +34,11 @@ class MerchantResources:
 def check_configurations(configurations: Sequence[Configuration]) -> None:
     """Check the files of one process. Raises `ConfigurationError` with all conflicts."""
     _raise_problems([*_missing_names(configurations), *_pairs(configurations, _configuration_conflicts)])
+
+
+def check_payees(payees: Sequence[MerchantPayees]) -> None:
+    """Check the payees of several merchants, which each have a database. Raises `ConfigurationError`."""
+    _raise_problems(list(_pairs(payees, _payee_conflicts)))
 
 
 def check_resources(resources: Sequence[MerchantResources]) -> None:
@@ -71,9 +82,14 @@ def _resource_conflicts(one: MerchantResources, other: MerchantResources) -> Ite
             f"the processes have the same name {one.process_name} in one PostgreSQL database: set different names "
             "([serve] name)"
         )
+    yield from _payee_conflicts(one, other)
+
+
+def _payee_conflicts(one: MerchantPayees, other: MerchantPayees) -> Iterator[str]:
     if one.chain_id == other.chain_id:
         for payee in sorted(one.payees & other.payees):
             yield (
                 f"the payee is {payee} on chain {one.chain_id} in both: two services with one key would send "
-                "transactions with the same account nonces"
+                "transactions with the same account nonces, and one payment could pay a sale of each: services with "
+                "one payee need one database"
             )

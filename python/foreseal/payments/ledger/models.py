@@ -9,6 +9,7 @@ from enum import StrEnum
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -68,6 +69,10 @@ class Reason(StrEnum):
     """It refers to an open order without using its authorization, which could still be captured."""
     UNMATCHED = "unmatched"
     """It refers to no order."""
+    SHARED_PAYEE = "shared_payee"
+    """No sale of this database has its authorization: another service with the payee may have delivered for it."""
+    GRANTED = "granted"
+    """It pays an x402 response. Only the event of the order that it refers to has this reason."""
     SWEEP = "sweep"
     """It moved to the merchant what its batch capture contract had received in earlier transactions."""
 
@@ -139,16 +144,27 @@ class OrderRecord(StatefulRecord):
 
 
 class AuthorizationRecord(Record):
-    """A stored authorization: its contract accepts the nonce once."""
+    """The one sale that an authorization pays, an order or a grant: its contract accepts the nonce once."""
 
     __tablename__ = "authorizations"
+    __table_args__ = (
+        CheckConstraint("(order_id IS NULL) <> (grant_id IS NULL)", name="authorizations_one_sale"),
+        Index("authorizations_payment", "chain_id", "payer", "transaction_hash"),
+    )
 
     chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # Contract that consumes the nonce: the token (EIP-3009), or a checkout.
+    # Contract that consumes the nonce: the token (EIP-3009), Permit2, a checkout, or that of the payment channels.
     contract: Mapped[str] = mapped_column(String(42), primary_key=True)
     payer: Mapped[str] = mapped_column(String(42), primary_key=True)
     nonce: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), unique=True)
+    order_id: Mapped[str | None] = mapped_column(ForeignKey("orders.id"), unique=True)
+    # Id of the seller's grant of a response. The further columns describe its transfer to the payee.
+    grant_id: Mapped[str | None] = mapped_column(String(200), unique=True)
+    payee: Mapped[str | None] = mapped_column(String(42))
+    # Null until the charge is decided.
+    amount: Mapped[int | None] = mapped_column(Units)
+    # Hash of the transaction that settled it. The transfer of a Permit2 payment logs no nonce.
+    transaction_hash: Mapped[str | None] = mapped_column(String(66))
 
 
 class AccountRecord(Record):
@@ -225,8 +241,11 @@ class TransferRecord(Record):
     __tablename__ = "transfers"
     __table_args__ = (
         UniqueConstraint("chain_id", "block_hash", "transaction_hash", "log_index"),
+        CheckConstraint("order_id IS NULL OR grant_id IS NULL", name="transfers_one_sale"),
         Index("transfers_block", "chain_id", "token", "recipient", "block_number"),
         Index("transfers_step", "chain_id", "token", "recipient", "step", "block_number"),
+        Index("transfers_nonce", "chain_id", "token", "sender", "nonce"),
+        Index("transfers_grant", "grant_id", unique=True),
     )
 
     chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -244,10 +263,12 @@ class TransferRecord(Record):
     checkout: Mapped[str | None] = mapped_column(String(42))
     step: Mapped[Finality] = mapped_column(EnumText(Finality))
     order_id: Mapped[str | None] = mapped_column(ForeignKey("orders.id"), unique=True)
+    # Grant of the x402 response that it pays.
+    grant_id: Mapped[str | None] = mapped_column(String(200))
 
 
 class UnmatchedTransferRecord(Record):
-    """A transfer that pays no order."""
+    """A transfer that pays neither an order nor an x402 response."""
 
     __tablename__ = "unmatched_transfers"
     __table_args__ = (

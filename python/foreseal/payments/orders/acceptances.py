@@ -32,7 +32,7 @@ from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.queries import ColumnValues, update_all
 from foreseal.payments.ledger.states import ORDER_TRANSITIONS, next_status
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.new_orders import bind_authorizations, bound_authorizations
+from foreseal.payments.orders.new_orders import ANOTHER_ORDER, bind_authorizations, bound_authorizations
 from foreseal.payments.orders.payers import (
     PayerMismatch,
     PayerRequired,
@@ -310,9 +310,7 @@ class Acceptances:
             key, permit = (terms.contract, terms.payer, terms.nonce), (terms.token, terms.payer, terms.permit_nonce)
             other = None if terms.checkout is None else permits.get(permit) or _open_permit(tx, terms)
             if key in used:
-                rejected[terms.id] = DuplicateRecord(
-                    f"orders: the authorization of {terms.id} belongs to another order"
-                )
+                rejected[terms.id] = DuplicateRecord(f"orders: the authorization of {terms.id} belongs to {used[key]}")
             elif other is not None:
                 rejected[terms.id] = DuplicateRecord(
                     f"orders: the permit of {terms.id} has the nonce of the open order {other}"
@@ -323,7 +321,7 @@ class Acceptances:
                     "which does not pay it, or is refunded or resolved"
                 )
             else:
-                used.add(key)
+                used[key] = ANOTHER_ORDER
                 permits[permit] = terms.id
         return rejected, earlier
 

@@ -97,7 +97,7 @@ class Orders:
         """Bind the signed authorization to its order.
 
         If its payer has already used it on the chain to pay the order, the order is captured. Raises `DuplicateRecord`
-        if another order has its nonce, or if a transfer used it without paying the order.
+        if another order or an x402 payment has its nonce, or if a transfer used it without paying the order.
         """
         try:
             with self._ledger.database.transaction() as tx:
@@ -160,4 +160,4 @@ def _raise_any(rejected: Mapping[str, Exception]) -> None:
 
 
 def _bound_elsewhere(id: str) -> DuplicateRecord:
-    return DuplicateRecord(f"orders: the authorization of {id} belongs to another order")
+    return DuplicateRecord(f"orders: the authorization of {id} belongs to another order or x402 payment")

@@ -102,7 +102,7 @@ def stored_ids(tx: Connection, ids: Sequence[str]) -> set[str]:
 def bind_authorizations(tx: Connection, orders: Sequence[SignedOrder]) -> None:
     """Bind the authorizations of orders to them.
 
-    Raises `sqlalchemy.exc.IntegrityError` if another order has one of them.
+    Raises `sqlalchemy.exc.IntegrityError` if another sale has one of them.
     """
     rows: list[ColumnValues] = [
         {
@@ -117,12 +117,21 @@ def bind_authorizations(tx: Connection, orders: Sequence[SignedOrder]) -> None:
     insert_all(tx, AuthorizationRecord, rows)
 
 
-def bound_authorizations(tx: Connection, chain_id: int, nonces: Sequence[bytes]) -> set[tuple[str, str, bytes]]:
-    """Return contract, payer and nonce of the authorizations with these nonces that are bound to orders."""
-    used: set[tuple[str, str, bytes]] = set()
+AuthorizationKey = tuple[str, str, bytes]
+"""Contract, payer and nonce of an authorization."""
+
+ANOTHER_ORDER = "another order"
+"""Sale of an authorization, for the message of an error."""
+
+
+def bound_authorizations(tx: Connection, chain_id: int, nonces: Sequence[bytes]) -> dict[AuthorizationKey, str]:
+    """Return the authorizations with these nonces that pay a sale already, each with the kind of its sale."""
+    used: dict[AuthorizationKey, str] = {}
     for chunk in chunks(nonces):
         query = select(AuthorizationRecord).where(
             AuthorizationRecord.chain_id == chain_id, AuthorizationRecord.nonce.in_(chunk)
         )
-        used |= {(row.contract, row.payer, bytes(row.nonce)) for row in fetch_each(tx, query)}
+        for row in fetch_each(tx, query):
+            sale = "an x402 payment" if row.order_id is None else ANOTHER_ORDER
+            used[row.contract, row.payer, bytes(row.nonce)] = sale
     return used

@@ -27,6 +27,7 @@ from foreseal.payments.orders.capture_checks import (
 )
 from foreseal.payments.orders.merchant_data import NO_DATA, MerchantData
 from foreseal.payments.orders.new_orders import (
+    ANOTHER_ORDER,
     PreparedOrder,
     StoredOrder,
     bind_authorizations,
@@ -209,9 +210,9 @@ def find_duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int,
         if payment.id in ids:
             found[position] = DuplicateRecord(f"orders: {payment.id} already exists")
         elif key in used:
-            found[position] = DuplicateRecord(f"orders: the authorization of {payment.id} belongs to another order")
+            found[position] = DuplicateRecord(f"orders: the authorization of {payment.id} belongs to {used[key]}")
         ids.add(payment.id)
-        used.add(key)
+        used[key] = ANOTHER_ORDER
     return found
 
 

@@ -35,6 +35,8 @@ class Sums:
     """All transfers that are on the chain, without sweeps."""
     captured: int = 0
     """Transfers that are matched to an order."""
+    granted: int = 0
+    """Transfers that pay x402 responses."""
     unmatched: int = 0
     """Unmatched transfers."""
     refunded: int = 0
@@ -48,7 +50,7 @@ class Sums:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-SUM_NAMES = ("received", "captured", "unmatched", "refunded", "reserved")
+SUM_NAMES = ("received", "captured", "granted", "unmatched", "refunded", "reserved")
 
 
 class Receiver(NamedTuple):
@@ -78,8 +80,8 @@ class Balance:
 def balance(tx: Connection) -> Balance:
     """Compute all sums from one snapshot, and compare them.
 
-    Each captured order has one matched transfer of the same amount. Every other transfer is in `unmatched_transfers`
-    once. The refunds of an order, including pending ones, never exceed its capture.
+    Each captured order has one matched transfer of the same amount. Every other transfer pays a grant, or is in
+    `unmatched_transfers` once. The refunds of an order, including pending ones, never exceed its capture.
     """
     faults: list[BalanceFault] = []
     captured_query = select(OrderRecord).where(OrderRecord.state == OrderState.CAPTURED)
@@ -101,7 +103,9 @@ def balance(tx: Connection) -> Balance:
             sums[receiver].captured += row.amount
             matched[row.order_id] = _Matched(receiver, row.amount)
             faults += _order_faults(row, row.order_id, captured_orders.get(row.order_id))
-        if is_held == (row.order_id is not None):
+        if row.grant_id is not None:
+            sums[receiver].granted += row.amount
+        if is_held == (row.order_id is not None or row.grant_id is not None):
             faults.append(
                 BalanceFault(
                     "transfer_misfiled",

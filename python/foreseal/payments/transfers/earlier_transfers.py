@@ -13,7 +13,7 @@ from sqlalchemy import Connection, and_, select
 from foreseal.payments.ledger import Ledger
 from foreseal.payments.ledger.models import RefundRecord, TransferRecord, UnmatchedTransferRecord
 from foreseal.payments.ledger.queries import chunks, fetch_pairs
-from foreseal.payments.transfers.matching import is_resolved, match_earlier
+from foreseal.payments.transfers.matching import is_resolved, match_again
 from foreseal.payments.transfers.referenced_orders import PayableTerms, pays_amount
 
 
@@ -42,7 +42,7 @@ class EarlierTransfers:
         """Capture those of the bound orders that are paid."""
         for id, row in self.paying.items():
             if id in ids:
-                match_earlier(ledger, tx, row)
+                match_again(ledger, tx, row)
 
 
 def find_earlier_transfers(tx: Connection, orders: Sequence[BindableOrder]) -> EarlierTransfers:
@@ -63,14 +63,14 @@ def find_earlier_transfers(tx: Connection, orders: Sequence[BindableOrder]) -> E
             nonce = None if row.nonce is None else bytes(row.nonce)
             if (row.sender, nonce, row.checkout) != (order.payer, order.nonce, order.checkout):
                 continue
-            if pays_amount(order, row) and row.recipient == order.payee and not _is_ended(tx, row):
+            if pays_amount(order, row) and row.recipient == order.payee and not is_ended(tx, row):
                 paying[order.id] = row
             else:
                 wrong[order.id] = row.transaction_hash
     return EarlierTransfers(paying, wrong)
 
 
-def _is_ended(tx: Connection, row: TransferRecord) -> bool:
+def is_ended(tx: Connection, row: TransferRecord) -> bool:
     """Return True if the transfer is refunded or resolved."""
     same = and_(
         RefundRecord.chain_id == row.chain_id,

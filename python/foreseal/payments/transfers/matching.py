@@ -44,6 +44,7 @@ from foreseal.payments.ledger.queries import (
 )
 from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED, record_entry
 from foreseal.payments.transactions import close_included
+from foreseal.payments.transfers.granted_transfers import find_grant, is_shared, lock_payer
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey, is_transfer, transfer_key
 from foreseal.payments.transfers.referenced_orders import (
     find_by_authorizations,
@@ -264,18 +265,21 @@ def is_resolved(tx: Connection, chain_id: int, transaction_hash: str, position: 
 
 
 def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
-    """Match a new transfer to its order, or add it to `unmatched_transfers`."""
+    """Match a new transfer to its order or grant, or add it to `unmatched_transfers`."""
     transfer, order = observed.transfer, None
     if observed.batch_capture is not None and transfer.sender == observed.batch_capture:
         _suspend(tx, observed, Reason.SWEEP, None)
         return
+    lock_payer(tx, observed.chain_id, transfer.sender)
     by_authorization = False
     if transfer.nonce is not None:
         order, by_authorization = find_by_nonce(tx, observed)
     if order is None and transfer.memo is not None:
         order = find_by_memo(tx, observed)
+    if not by_authorization and _match_grant(ledger, tx, observed, order):
+        return
     if order is None:
-        _suspend(tx, observed, Reason.UNMATCHED, None)
+        _suspend(tx, observed, Reason.SHARED_PAYEE if is_shared(tx, observed) else Reason.UNMATCHED, None)
         return
     before = fetch_one_or_none(tx, select(TransferRecord).where(TransferRecord.order_id == order.id))
     if (
@@ -291,17 +295,7 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         reason = Reason.DIRECT
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
-        status, log = str(OrderStatus(order.state, order.step)), transfer.log
-        details: dict[str, Any] = {
-            "reason": reason,
-            "transaction": log.transaction_hash,
-            "amount": str(transfer.amount),
-        }
-        details |= {"payer": None} if order.payer is None else {}
-        entry = TimelineEntry(
-            OrderRecord.__tablename__, order.id, ledger.clock(), TRANSFER_UNMATCHED, status, status, details
-        )
-        record_entry(tx, entry)
+        _record_unpaid(ledger, tx, observed, reason, order)
         return
     tx.execute(update(TransferRecord).where(observed.is_row()).values({TransferRecord.order_id: order.id}))
     details = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
@@ -312,8 +306,41 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     ledger.follow(tx, OrderRecord, order, observed.step)
 
 
-def match_earlier(ledger: Ledger, tx: Connection, row: TransferRecord) -> None:
-    """Match an unmatched transfer again: the order that it pays has been bound in this transaction."""
+def _match_grant(ledger: Ledger, tx: Connection, observed: ObservedTransfer, order: OrderRecord | None) -> bool:
+    """Match a transfer to the grant that it pays. Return False if there is none, or if the transfer is resolved.
+
+    `order` is the order that it refers to, and does not pay.
+    """
+    grant_id, before = find_grant(tx, observed)
+    if grant_id is None or is_resolved(tx, observed.chain_id, *observed.key):
+        return False
+    if before is not None:
+        remove_transfer(ledger, tx, before)
+    tx.execute(update(TransferRecord).where(observed.is_row()).values({TransferRecord.grant_id: grant_id}))
+    if order is not None:
+        _record_unpaid(ledger, tx, observed, Reason.GRANTED, order)
+    return True
+
+
+def _record_unpaid(
+    ledger: Ledger, tx: Connection, observed: ObservedTransfer, reason: Reason, order: OrderRecord
+) -> None:
+    """Record in the timeline of an order that a transfer which refers to it does not pay it."""
+    status, transfer = str(OrderStatus(order.state, order.step)), observed.transfer
+    details: dict[str, Any] = {
+        "reason": reason,
+        "transaction": transfer.log.transaction_hash,
+        "amount": str(transfer.amount),
+    }
+    details |= {"payer": None} if order.payer is None else {}
+    entry = TimelineEntry(
+        OrderRecord.__tablename__, order.id, ledger.clock(), TRANSFER_UNMATCHED, status, status, details
+    )
+    record_entry(tx, entry)
+
+
+def match_again(ledger: Ledger, tx: Connection, row: TransferRecord) -> None:
+    """Match a transfer again: this transaction has changed the sale that its authorization pays."""
     tx.execute(delete(UnmatchedTransferRecord).where(_is_unmatched(row.chain_id, row.transaction_hash, row.position)))
     _match(ledger, tx, _observed(row))
 

@@ -11,7 +11,8 @@ from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, Re
 from foreseal.payments.ledger.queries import chunks, fetch_each, fetch_one_or_none
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey
 
-_LATE = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
+ENDED = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
+"""States of orders that are never paid."""
 
 
 class PayableTerms(Protocol):
@@ -35,7 +36,7 @@ def find_by_authorizations(tx: Connection, new: Sequence[ObservedTransfer]) -> d
         same = (AuthorizationRecord.chain_id == new[0].chain_id) & AuthorizationRecord.nonce.in_(nonces)
         for row in fetch_each(tx, select(AuthorizationRecord).where(same)):
             key = wanted.get((row.contract, row.payer, bytes(row.nonce)))
-            if key is not None:
+            if key is not None and row.order_id is not None:
                 found[key] = row.order_id
     return found
 
@@ -93,7 +94,7 @@ def unpaid_reason(
     """Return the reason why a transfer does not pay the order that it refers to; None if it does."""
     if before is not None:
         return Reason.DUPLICATE
-    if order.state in _LATE:
+    if order.state in ENDED:
         return Reason.LATE
     if not pays_amount(order, transfer):
         return Reason.UNDERPAID if transfer.amount < order.amount else Reason.OVERPAID

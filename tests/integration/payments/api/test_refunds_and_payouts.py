@@ -235,7 +235,7 @@ def test_export_matches_the_chain(service: ServiceHarness) -> None:
     moved = {(log["transactionHash"], int(log["logIndex"], 16)): int(log["data"], 16) for log in amounts}
     for row in rows:
         assert moved[row["transaction_hash"], int(row["log_index"])] == int(row["amount"])
-    sums = {"received": "543", "captured": "540", "unmatched": "3", "refunded": "200", "reserved": "0"}
+    sums = {"received": "543", "captured": "540", "granted": "0", "unmatched": "3", "refunded": "200", "reserved": "0"}
     place = {"destination": "default", "token": ADDRESS, "symbol": "USDC", "payees": [SHOP.address]}
     assert service.get("/v1/balance") == {"destinations": [place | sums], "faults": []}
     assert {(row["destination"], row["token"], row["payee"]) for row in rows} == {("default", ADDRESS, SHOP.address)}

@@ -4,10 +4,26 @@ import pytest
 
 from foreseal.payments.api.roles import Role
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Ledger
+from foreseal.payments.transfers.grant_authorizations import GrantedAuthorization, enter_authorization
+from foreseal.payments.typed_data import TransferAuthorization
 from payments.api.service_harness import ServiceHarness
-from payments.fake.contracts import TOKEN, selector
+from payments.fake.contracts import TOKEN, call_data, selector
 from payments.scan import paid
-from payments.shop import BUYER, SHOP, Killed
+from payments.shop import ADDRESS, BUYER, SHOP, Killed
+
+NONCE = b"\7" * 32
+
+
+def _authorize(service: ServiceHarness, amount: int) -> str:
+    """Transfer to the merchant by an authorization without an order. Return the path of the refund."""
+    terms = (BUYER.address, SHOP.address, amount, 0, 2**63, NONCE)
+    domain = service.backend.destinations.default.merchant.domain
+    signature = TransferAuthorization(*terms).sign(domain, bytes(BUYER.key))
+    function = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
+    sent = service.chain.inject(BUYER.address.lower(), TOKEN, call_data(function, *terms, signature))
+    service.settle()
+    return f"/v1/unmatched-transfers/{sent.hash}/1/refund"
 
 
 def _pay(service: ServiceHarness, amount: int) -> str:
@@ -77,3 +93,35 @@ def test_crash_refunds_a_transfer_once(service: ServiceHarness, point: CrashPoin
     assert service.made(path, {"amount": "60"}, key="k")["refund"]["amount"] == "60"
     service.settle()
     assert _paid(service) == [(BUYER.address.lower(), 60)]
+
+
+def test_refund_of_a_shared_payee_needs_a_confirmation(service: ServiceHarness) -> None:
+    path = _authorize(service, 70)
+    (listed,) = service.get("/v1/unmatched-transfers?reason=shared_payee")["items"]
+    assert (listed["order_id"], f"{listed['position']}/refund") == (
+        None,
+        path.partition("/unmatched-transfers/")[2][67:],
+    )
+    for body in ({}, {"confirm_shared_payee": False}):
+        error = service.refused(409, "confirmation_required", path, body)
+        assert (error["argument"], "may have taken" in error["message"]) == ("confirm_shared_payee", True)
+    assert service.get("/v1/refunds")["items"] == []
+    made = service.made(path, {"confirm_shared_payee": True}, key="k")
+    assert service.made(path, {"confirm_shared_payee": True}, key="k") == made
+    service.settle()
+    assert _paid(service) == [(BUYER.address.lower(), 70)]
+
+
+def test_transfer_of_an_x402_response_is_neither_listed_nor_refunded(service: ServiceHarness) -> None:
+    granted = GrantedAuthorization("grant", service.backend.chain_id, ADDRESS, BUYER.address, NONCE, SHOP.address, 70)
+    with service.database.transaction() as tx:
+        enter_authorization(Ledger(service.database, lambda: 0), tx, granted)
+    path = _authorize(service, 70)
+    assert service.get("/v1/unmatched-transfers")["items"] == []
+    error = service.refused(409, "not_refundable", path, {"confirm_shared_payee": True})
+    assert "pays an x402 response" in error["message"]
+    service.refused(404, "not_found", path.replace("refund", "resolution"), {"note": "kept"})
+    balance, sums = service.balance()
+    assert ((sums["received"], sums["granted"], sums["unmatched"]), balance["faults"]) == (("70", "70", "0"), [])
+    assert service.request("GET", "/v1/export.csv").text.splitlines()[1].startswith("granted,")
+    assert _paid(service) == []

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect, select, text
+from eth_utils.address import to_checksum_address
+from sqlalchemy import Connection, LargeBinary, MetaData, String, create_engine, insert, inspect, select, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -72,6 +74,8 @@ ADDED = {
     "transactions": {"rejection", "rejected_since"},
     "x402_grants": {"fence"},
     "purchases": {"report_source"},
+    "authorizations": {"grant_id", "payee", "amount", "transaction_hash"},
+    "transfers": {"grant_id"},
     "attempts": {"is_empty"},
 }
 NEW_TABLES: dict[str, dict[str, list[Any]]] = {
@@ -165,6 +169,13 @@ def test_upgrade_preserves_every_value(url: str) -> None:
             if (table, name) == ("hooks", "secret"):
                 texts = {text: "whsec_" + base64.b64encode(text.encode()).decode() for text in values if text}
             expected[RENAMED_COLUMNS.get((table, name), name)] = [texts.get(value, value) for value in values]
+        if table == "suspense":  # its rows are those of the transfers with the same key
+            authorized = [nonce is not None for nonce in before["transfers"]["nonce"]]
+            expected["reason"] = [
+                "shared_payee" if reason == "unmatched" and used else reason
+                for reason, used in zip(expected["reason"], authorized, strict=True)
+            ]
+            assert "shared_payee" in expected["reason"]
         found = {name: all_ for name, all_ in after[new_table].items() if name not in ADDED.get(new_table, set())}
         assert found == expected, table
     rewritten = {(table, name) for (table, name), texts in REWRITTEN.items() if set(texts) <= set(before[table][name])}
@@ -329,3 +340,102 @@ def test_new_columns_have_the_documented_defaults(url: str) -> None:
     assert columns["payer"]["nullable"]
     optional = ("reference", "metadata_json", "last_error", "capture_batch", "success_url", "cancel_url")
     assert all(columns[name]["nullable"] for name in optional)
+
+
+def test_grants_of_earlier_versions_get_their_authorizations_and_transfers(url: str) -> None:
+    create(url, 0)
+    token, payee, payer = (to_checksum_address("0x" + digit * 40) for digit in "abc")
+    permit2 = to_checksum_address("0x" + "d" * 40)
+    required = {"scheme": "exact", "network": "eip155:1", "asset": token, "amount": "70", "payTo": payee.lower()}
+    channel = required | {"scheme": "batch-settlement"}
+
+    def id_of(contract: str, number: int) -> str:
+        return f"1-{contract.lower()}-{payer.lower()}-0x{number:064x}"
+
+    grants: list[tuple[str, dict[str, str], str, int | None, str | None]] = [
+        (id_of(token, 1), required, "Settled", 70, "0x01"),
+        (id_of(token, 2), required, "Held", None, None),
+        (id_of(permit2, 3), required | {"scheme": "upto", "amount": "90"}, "Settled", 80, "0x03"),
+        (id_of(token, 4), required, "Released", None, None),
+        (id_of(permit2, 5), channel, "Settled", 5, None),
+        (id_of(token, 6), required, "Settled", 70, "0x06"),
+        (id_of(token, 7), required, "Settled", 70, "0x07"),
+    ]
+    engine = create_engine(url)
+    tables = MetaData()
+    tables.reflect(engine)
+
+    def add(tx: Connection, table: str, **values: Any) -> None:
+        """Insert a row; columns that do not matter get any value."""
+        found = tables.tables[table]
+        rest = {
+            each.name: b"" if isinstance(each.type, LargeBinary) else number(0) if each.name == "amount" else 0
+            for each in found.columns
+            if not each.nullable and each.name not in values
+        }
+        texts = {name: str(value) for name, value in rest.items() if isinstance(found.columns[name].type, String)}
+        tx.execute(insert(found).values(rest | texts | values))
+
+    def number(value: int) -> Any:
+        return Decimal(value) if engine.dialect.name == "postgresql" else f"{value:078}"
+
+    with engine.begin() as tx:
+        for name, terms, state, charged, hash in grants:
+            add(
+                tx,
+                "x402_grants",
+                id=name,
+                requirements=json.dumps(terms),
+                state=state,
+                step="idle",
+                charged=None if charged is None else number(charged),
+                transaction_hash=hash,
+            )
+        for order, state in (("captured", "Used, captured"), ("voided", "Voided offchain")):
+            add(tx, "orders", id=order, memo=order.encode(), state=state, step="idle", amount=number(70))
+        for order, nonce in (("captured", 6), ("voided", 7)):
+            key = {"chain_id": 1, "contract": token, "payer": payer, "nonce": nonce.to_bytes(32, "big")}
+            add(tx, "authorizations", order_id=order, **key)
+        for nonce, amount, order, reason in (
+            (1, 70, None, "unmatched"),
+            (None, 80, None, "unmatched"),
+            (6, 70, "captured", None),
+            (7, 70, None, "late"),
+            (8, 70, None, "unmatched"),
+            (2, 69, None, "unmatched"),
+            (None, 70, None, "unmatched"),
+        ):
+            hash = "0x03" if amount == 80 else f"0x0{nonce or 9}"
+            key = {"chain_id": 1, "transaction_hash": hash, "position": 0}
+            used = None if nonce is None else nonce.to_bytes(32, "big")
+            moved = {"token": token, "sender": payer, "recipient": payee, "amount": number(amount), "nonce": used}
+            add(tx, "transfers", **key, **moved, block_hash=hash, order_id=order, step="final")
+            if reason is not None:
+                add(tx, "suspense", **key, reason=reason, order_id="voided" if reason == "late" else None)
+    engine.dispose()
+    Database(url, upgrade=True).close()
+    after = read(url)
+    entered = after["authorizations"]
+    names = [name for name, *_ in grants]
+    rows = zip(entered["grant_id"], entered["order_id"], entered["amount"], entered["payee"], strict=True)
+    found = {(grant, order, None if amount is None else int(amount), to) for grant, order, amount, to in rows}
+    assert found == {
+        (names[0], None, 70, payee),
+        (names[1], None, 70, payee),
+        (names[2], None, 80, payee),
+        (names[4], None, None, None),
+        (None, "captured", None, None),
+        (names[6], None, 70, payee),
+    }
+    transfers = dict(zip(after["transfers"]["transaction_hash"], after["transfers"]["grant_id"], strict=True))
+    assert {hash: name for hash, name in transfers.items() if name} == {
+        "0x01": names[0],
+        "0x03": names[2],
+        "0x07": names[6],
+    }
+    listed = after["unmatched_transfers"]
+    assert dict(zip(listed["transaction_hash"], listed["reason"], strict=True)) == {
+        "0x02": "shared_payee",
+        "0x08": "shared_payee",
+        "0x09": "unmatched",
+    }

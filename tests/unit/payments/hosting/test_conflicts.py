@@ -99,7 +99,8 @@ def test_shared_database_is_rejected() -> None:
 def test_shared_payee_on_one_chain_is_rejected() -> None:
     assert resource_problems(BOOKS, replace(GAMES, payees=frozenset({"0xB", PAYEE}))) == [
         f"a.toml and b.toml: the payee is {PAYEE} on chain 1 in both: two services with one key would send "
-        "transactions with the same account nonces"
+        "transactions with the same account nonces, and one payment could pay a sale of each: services with one "
+        "payee need one database"
     ]
 
 

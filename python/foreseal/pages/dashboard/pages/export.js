@@ -18,7 +18,7 @@ export default function ExportPage() {
   return html`<h1>Export</h1>
     <${Panel} title="Transfers">
       <div class="stack">
-        <p>Captured, unmatched, refunded and paid out transfers. A transfer belongs to the day of its block.</p>
+        <p>Captured, granted (x402), unmatched, refunded and paid out transfers. A transfer belongs to the day of its block.</p>
         <div class="form-row">
           <${TextField} label="From day (UTC)" value=${from} onChange=${setFrom} error=${problem(from)} placeholder="YYYY-MM-DD" />
           <${TextField} label="Before day (UTC)" value=${before} onChange=${setBefore} error=${problem(before)} placeholder="YYYY-MM-DD" />

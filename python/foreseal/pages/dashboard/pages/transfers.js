@@ -1,4 +1,4 @@
-// Transfers that pay no order, and how they were resolved.
+// Transfers that pay neither an order nor an x402 response, and how they were resolved.
 
 import { SelectField, TextField } from '../../lib/components/field.js';
 import { Badge, Panel, Table } from '../../lib/components/table.js';
@@ -16,11 +16,14 @@ import { finalityWord } from '../states.js';
 /** @typedef {import('../types.js').UnmatchedTransfer} UnmatchedTransfer */
 
 const PATH = '/v1/unmatched-transfers';
+const SHARED = 'shared_payee';
+const DELIVERIES = [{ value: '', label: 'Not checked' }, { value: 'none', label: 'No service has delivered for it' }];
 const RESOLUTIONS = [{ value: 'false', label: 'Open' }, { value: 'true', label: 'Resolved' }, { value: '', label: 'All' }];
 /** @type {Record<string, string>} */
 const REASONS = {
   underpaid: 'less than its order', overpaid: 'more than its order', late: 'its order has ended', duplicate: 'its order is paid already',
-  direct: 'paid without the authorization of its order', unmatched: 'names no order', sweep: 'moved from the batch capture contract',
+  direct: 'paid without the authorization of its order', unmatched: 'names no order',
+  shared_payee: 'names no order; another service with this payee may have delivered for it', sweep: 'moved from the batch capture contract',
 };
 
 export const title = () => 'Unmatched transfers';
@@ -43,6 +46,8 @@ function RefundTransfer({ transfer, onDone }) {
   const decimals = known ?? 0;
   const maximum = BigInt(transfer.amount);
   const [text, setText] = useState(() => amountText(maximum, decimals));
+  const [delivery, setDelivery] = useState('');
+  const isShared = transfer.reason === SHARED;
   const amount = parseAmount(text, decimals);
   const error = amount === null || amount > maximum ? 'must be an amount up to that of the transfer' : null;
   return html`<${ActionButton} label="Refund" title="Refund this transfer to its sender?" isDanger=${true}
@@ -50,9 +55,13 @@ function RefundTransfer({ transfer, onDone }) {
       showResult(`Refund of ${formatTokens(amount ?? 0n, known)} ${visibleName(transfer.symbol ?? '')} to ${shortHex(transfer.sender)} submitted.`);
       onDone();
     }}
-    isReady=${error === null}
-    send=${(/** @type {import('../api.js').Change} */ change) => change.send(`${pathOf(transfer)}/refund`, { amount: String(amount) })}>
+    isReady=${error === null && (!isShared || delivery !== '')}
+    send=${(/** @type {import('../api.js').Change} */ change) => change.send(`${pathOf(transfer)}/refund`,
+      { amount: String(amount), ...(isShared ? { confirm_shared_payee: true } : {}) })}>
     ${() => html`<p>The amount returns to <${Account} address=${transfer.sender} />. This cannot be undone.</p>
+      ${isShared && html`<p>Another service that receives payments on the same account may have taken this transfer as
+        payment. Check its records first: a refund would return money for a delivery.</p>
+        <${SelectField} label="Deliveries of other services" value=${delivery} options=${DELIVERIES} onChange=${setDelivery} />`}
       <${TextField} label=${known === null ? 'Amount to refund, in smallest units' : 'Amount to refund'} value=${text} onChange=${setText} inputmode="decimal" error=${error} />`}
   </${ActionButton}>`;
 }
@@ -65,7 +74,7 @@ export default function TransfersPage({ location }) {
   const list = usePages(PATH, { resolved: filter });
   const onDone = list.reload;
   return html`<h1>Unmatched transfers</h1>
-    <${Panel} title="Transfers that pay no order" aside=${html`<${SelectField} label="Show" value=${filter} options=${RESOLUTIONS}
+    <${Panel} title="Transfers that pay nothing" aside=${html`<${SelectField} label="Show" value=${filter} options=${RESOLUTIONS}
       onChange=${(/** @type {string} */ value) => router.setQuery({ resolved: value === '' ? 'all' : value })} />`}>
       <${Pages} list=${list}><${Table} caption="Unmatched transfers, newest first" rows=${list.items}
         empty=${list.isLoading ? '' : 'No transfers.'}

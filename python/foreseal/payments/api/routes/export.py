@@ -183,14 +183,14 @@ def _shown_rows(call: AnyCall, blocks: _BlockRange) -> Iterator[dict[str, str]]:
 
 
 def _rows(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
-    """Yield captured and unmatched transfers in chain order, then completed refunds and payouts."""
+    """Yield transfers to the merchant in chain order, then completed refunds and payouts."""
     columns = (UnmatchedTransferRecord.reason, UnmatchedTransferRecord.order_id.label("intended_order"))
     joined = select(TransferRecord, *columns).outerjoin(UnmatchedTransferRecord, SAME_TRANSFER)
     everything = joined.where(*blocks.conditions())
     in_chain_order = everything.order_by(TransferRecord.block_number, TransferRecord.log_index)
     for transfer, reason, intended_order in fetch_triples(tx, in_chain_order):
         yield {
-            "kind": "captured" if transfer.order_id is not None else "unmatched",
+            "kind": _kind(transfer),
             "transaction_hash": transfer.transaction_hash,
             "log_index": transfer.log_index,
             "block_number": transfer.block_number,
@@ -203,6 +203,12 @@ def _rows(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
             "payee": transfer.recipient,
         }
     yield from _sent(tx, blocks)
+
+
+def _kind(transfer: TransferRecord) -> str:
+    if transfer.grant_id is not None:
+        return "granted"
+    return "unmatched" if transfer.order_id is None else "captured"
 
 
 def _landings(tx: Connection) -> dict[tuple[str, str], dict[str, Any]]:
@@ -287,7 +293,7 @@ ROUTES = (
     Route(
         "GET",
         "/v1/export.csv",
-        "Export captured, unmatched, refunded and paid out transfers as CSV",
+        "Export captured, granted, unmatched, refunded and paid out transfers as CSV",
         _export_csv,
         {200: "text/csv"},
     ),

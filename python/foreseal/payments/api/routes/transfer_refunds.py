@@ -16,7 +16,14 @@ from foreseal.payments.api.value_types import Amount, DestinationText, ObjectId,
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.disbursements.refunds import RefundedTransfer
 from foreseal.payments.ledger import DuplicateRecord, UnknownRecord, ensure, read
-from foreseal.payments.ledger.models import Purpose, RefundRecord, ResolutionRecord, TransferRecord
+from foreseal.payments.ledger.models import (
+    Purpose,
+    Reason,
+    RefundRecord,
+    ResolutionRecord,
+    TransferRecord,
+    UnmatchedTransferRecord,
+)
 from foreseal.payments.ledger.queries import fetch_one_or_none
 
 
@@ -35,6 +42,10 @@ class NewTransferRefund(RequestModel):
     note: Annotated[str, limited_text(2_000)] | None = Field(
         default=None, description="Note of the resolution; by default it names the refund."
     )
+    confirm_shared_payee: bool = Field(
+        default=False,
+        description="Required for the reason shared_payee: no service with the same payee has delivered for it.",
+    )
 
 
 def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonReply:
@@ -43,6 +54,8 @@ def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonR
     source = RefundedTransfer("0x" + call.path.transaction.hex(), call.path.position)
 
     def resolve(tx: Connection) -> None:
+        if not call.body.confirm_shared_payee:
+            _require_own(tx, backend.chain_id, source)
         added = ensure(
             tx,
             ResolutionRecord,
@@ -66,6 +79,22 @@ def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonR
         (refund,) = call.views.refunds(tx, [read(tx, RefundRecord, id)])
         transactions = views.list_transactions(tx, {id: [id]}, Purpose.REFUND)[id]
         return JsonReply({"refund": refund, "transactions": transactions}, 201)
+
+
+def _require_own(tx: Connection, chain_id: int, source: RefundedTransfer) -> None:
+    """Raise `ApiError` if another service may have delivered for a transfer."""
+    shared = (
+        (UnmatchedTransferRecord.chain_id == chain_id)
+        & (UnmatchedTransferRecord.transaction_hash == source.transaction_hash)
+        & (UnmatchedTransferRecord.position == source.position)
+        & (UnmatchedTransferRecord.reason == Reason.SHARED_PAYEE)
+    )
+    if tx.execute(select(UnmatchedTransferRecord.position).where(shared)).first() is not None:
+        message = (
+            "confirm_shared_payee: must be true, since another service with the same payee may have taken transfer "
+            f"{source.transaction_hash} as payment; a refund would return money for a delivery"
+        )
+        raise ApiError(409, "confirmation_required", message, "confirm_shared_payee")
 
 
 def _destination(call: RouteCall[TransferPath, NoFields, NewTransferRefund], source: RefundedTransfer) -> Destination:

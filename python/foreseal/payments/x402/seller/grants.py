@@ -9,7 +9,9 @@
   Held, Answered, Declined ----> Released      it is proven that the payment was not settled and never will be
 ```
 
-Every process of a seller shares the table; the process that inserts the row runs the handler.
+Every process of a seller shares the table; the process that inserts the row runs the handler. The same transaction
+enters the grant as the one sale of the payment's authorization, which therefore pays no order. `Declined` and
+`Released` end that: they deliver nothing.
 
 A lease excludes a second run and a second settlement. It has an end and a fence: a number that grows with every lease
 of the grant. The process that works renews its lease; the lease of a process that died ends. Every write of a run
@@ -33,8 +35,14 @@ from foreseal.payments.ledger import (
     locked,
 )
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
+from foreseal.payments.transfers.grant_authorizations import (
+    GrantedAuthorization,
+    delete_authorization,
+    enter_authorization,
+    record_settlement,
+)
 from foreseal.payments.x402.models import GrantRecord
-from foreseal.payments.x402.payment_key import Payment
+from foreseal.payments.x402.payment_key import UPTO, Payment
 
 HeaderList = tuple[tuple[str, str], ...]
 
@@ -64,6 +72,12 @@ class GrantRequest:
     request: bytes
     """32-byte hash of the paid request."""
 
+    def authorization(self) -> GrantedAuthorization:
+        """Return the authorization that pays it."""
+        key, payment = self.payment.key, self.payment
+        amount = None if self.requirements.scheme == UPTO else payment.amount
+        return GrantedAuthorization(key.name, key.chain_id, key.contract, key.payer, key.nonce, payment.payee, amount)
+
 
 @dataclass(frozen=True, slots=True)
 class GrantLease:
@@ -87,7 +101,10 @@ class Grants:
             return fetch_one_or_none(tx, select(GrantRecord).where(GrantRecord.id == id))
 
     def grant(self, claim: GrantRequest) -> GrantLease | None:
-        """Create a grant. Return the lease if the caller got it, and so may run the handler."""
+        """Create a grant. Return the lease if the caller got it, and so may run the handler.
+
+        Raises `AuthorizationTaken` if the payment's authorization pays an order or was used otherwise.
+        """
         id = claim.payment.key.name
         values: ColumnValues = {
             GrantRecord.request: claim.request,
@@ -100,8 +117,9 @@ class Grants:
             with self.ledger.database.transaction() as tx:
                 first: ColumnValues = {GrantRecord.id: id, GrantRecord.fence: 1}
                 self.ledger.create(tx, GrantRecord, Trigger.GRANT, {**values, **first})
+                enter_authorization(self.ledger, tx, claim.authorization())
         except DuplicateRecord:
-            return self._grant_again(id, values)
+            return self._grant_again(claim.authorization(), values)
         return GrantLease(id, 1)
 
     def lease(self, row: GrantRecord) -> GrantLease | None:
@@ -134,6 +152,7 @@ class Grants:
         with self.ledger.database.transaction() as tx:
             row = _write(tx, lease, {**_response(answer), GrantRecord.lease: 0})
             self.ledger.move(tx, GrantRecord, row, Trigger.DECLINE)
+            delete_authorization(self.ledger, tx, lease.id)
 
     def settle(self, lease: GrantLease, found: SettleResponse) -> GrantRecord:
         """Record the settlement, and end the lease. One without a transaction is final at once.
@@ -148,6 +167,8 @@ class Grants:
         }
         with self.ledger.database.transaction() as tx:
             row = self.ledger.move(tx, GrantRecord, _write(tx, lease, values), Trigger.LANDED, transaction=hash)
+            if hash is not None:
+                record_settlement(self.ledger, tx, lease.id, hash, charged_amount(row))
             return row if hash is not None else self.ledger.move(tx, GrantRecord, row, Trigger.FINALIZE)
 
     def end(self, lease: GrantLease, lost: str | None = None) -> GrantRecord:
@@ -173,6 +194,7 @@ class Grants:
             found = fetch_one_or_none(tx, update(GrantRecord).where(same & free).values(values).returning(GrantRecord))
             if found is not None:
                 self.ledger.move(tx, GrantRecord, found, Trigger.RELEASE, reason=reason)
+                delete_authorization(self.ledger, tx, row.id)
         return found is not None
 
     def reopen(self, id: str, reason: str) -> None:
@@ -196,8 +218,9 @@ class Grants:
         with self.ledger.database.reading() as tx:
             return fetch_all(tx, select(GrantRecord).where(settled | lost).order_by(GrantRecord.id))
 
-    def _grant_again(self, id: str, values: ColumnValues) -> GrantLease | None:
+    def _grant_again(self, authorization: GrantedAuthorization, values: ColumnValues) -> GrantLease | None:
         """Grant a released payment without a deadline again: a voucher that was never charged."""
+        id = authorization.grant_id
         with self.ledger.database.transaction() as tx:
             row = locked(tx, GrantRecord, id)
             if row.state is not GrantState.RELEASED or row.deadline is not None:
@@ -206,6 +229,7 @@ class Grants:
             cleared: ColumnValues = {GrantRecord.status: None, GrantRecord.settlement: None, GrantRecord.fence: fence}
             tx.execute(update(GrantRecord).where(GrantRecord.id == id).values({**values, **cleared}))
             self.ledger.move(tx, GrantRecord, row, Trigger.GRANT)
+            enter_authorization(self.ledger, tx, authorization)
         return GrantLease(id, fence)
 
     def _end(self) -> int:

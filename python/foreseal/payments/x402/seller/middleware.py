@@ -31,6 +31,7 @@ from x402.schemas.errors import FacilitatorCapabilityError
 from x402.schemas.hooks import SkipHandlerDirective
 
 from foreseal.payments.ledger import GrantState, LedgerError
+from foreseal.payments.transfers.grant_authorizations import AuthorizationTaken
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
@@ -253,7 +254,10 @@ class _Paid:
                 return self._undecided(id, "the channel is in use by another request")
             return await self._demand(error.reason, claim.payload)
         self._seller.ledger.passed(PaidPoint.PAYMENT_VERIFIED)
-        lease = await run_in_threadpool(self._seller.grants.grant, claim)
+        try:
+            lease = await run_in_threadpool(self._seller.grants.grant, claim)
+        except AuthorizationTaken as error:
+            return await self._demand(error.reason, claim.payload)
         if lease is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"

@@ -1,10 +1,10 @@
-"""Schema 15: gas lost to transactions that payers made revert."""
+"""Schema 17: gas lost to transactions that payers made revert."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0015"
-down_revision = "0014"
+revision = "0017"
+down_revision = "0016"
 branch_labels = None
 depends_on = None
 
