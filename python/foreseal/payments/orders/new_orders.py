@@ -117,16 +117,16 @@ def bind_authorizations(tx: Connection, orders: Sequence[SignedOrder]) -> None:
     insert_all(tx, AuthorizationRecord, rows)
 
 
-AuthorizationKey = tuple[str, str, bytes]
-"""Contract, payer and nonce of an authorization."""
+BoundNonce = tuple[str, str, bytes]
+"""Contract, payer and nonce of an authorization that pays a sale."""
 
 ANOTHER_ORDER = "another order"
 """Sale of an authorization, for the message of an error."""
 
 
-def bound_authorizations(tx: Connection, chain_id: int, nonces: Sequence[bytes]) -> dict[AuthorizationKey, str]:
+def bound_authorizations(tx: Connection, chain_id: int, nonces: Sequence[bytes]) -> dict[BoundNonce, str]:
     """Return the authorizations with these nonces that pay a sale already, each with the kind of its sale."""
-    used: dict[AuthorizationKey, str] = {}
+    used: dict[BoundNonce, str] = {}
     for chunk in chunks(nonces):
         query = select(AuthorizationRecord).where(
             AuthorizationRecord.chain_id == chain_id, AuthorizationRecord.nonce.in_(chunk)

@@ -16,7 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from eth_utils.address import to_checksum_address
-from sqlalchemy import Connection, LargeBinary, MetaData, String, create_engine, insert, inspect, select, text
+from sqlalchemy import Engine, LargeBinary, MetaData, String, create_engine, insert, inspect, select, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -342,97 +342,95 @@ def test_new_columns_have_the_documented_defaults(url: str) -> None:
     assert all(columns[name]["nullable"] for name in optional)
 
 
-def test_grants_of_earlier_versions_get_their_authorizations_and_transfers(url: str) -> None:
-    create(url, 0)
-    token, payee, payer = (to_checksum_address("0x" + digit * 40) for digit in "abc")
-    permit2 = to_checksum_address("0x" + "d" * 40)
-    required = {"scheme": "exact", "network": "eip155:1", "asset": token, "amount": "70", "payTo": payee.lower()}
-    channel = required | {"scheme": "batch-settlement"}
+TOKEN, PAYEE, PAYER, PERMIT2 = (to_checksum_address("0x" + digit * 40) for digit in "abcd")
+REQUIRED = {"scheme": "exact", "network": "eip155:1", "asset": TOKEN, "amount": "70", "payTo": PAYEE.lower()}
 
-    def id_of(contract: str, number: int) -> str:
-        return f"1-{contract.lower()}-{payer.lower()}-0x{number:064x}"
 
-    grants: list[tuple[str, dict[str, str], str, int | None, str | None]] = [
-        (id_of(token, 1), required, "Settled", 70, "0x01"),
-        (id_of(token, 2), required, "Held", None, None),
-        (id_of(permit2, 3), required | {"scheme": "upto", "amount": "90"}, "Settled", 80, "0x03"),
-        (id_of(token, 4), required, "Released", None, None),
-        (id_of(permit2, 5), channel, "Settled", 5, None),
-        (id_of(token, 6), required, "Settled", 70, "0x06"),
-        (id_of(token, 7), required, "Settled", 70, "0x07"),
-    ]
-    engine = create_engine(url)
+def grant_id(contract: str, nonce: int) -> str:
+    return f"1-{contract.lower()}-{PAYER.lower()}-0x{nonce:064x}"
+
+
+# Id, requirements, state, charge and transaction of each grant; the digits of the hash are the nonce.
+GRANTS: list[tuple[str, dict[str, str], str, int | None, str | None]] = [
+    (grant_id(TOKEN, 1), REQUIRED, "Settled", 70, "0x01"),
+    (grant_id(TOKEN, 2), REQUIRED, "Held", None, None),
+    (grant_id(PERMIT2, 3), REQUIRED | {"scheme": "upto", "amount": "90"}, "Settled", 80, "0x03"),
+    (grant_id(TOKEN, 4), REQUIRED, "Released", None, None),
+    (grant_id(PERMIT2, 5), REQUIRED | {"scheme": "batch-settlement"}, "Settled", 5, None),
+    (grant_id(TOKEN, 6), REQUIRED, "Settled", 70, "0x06"),
+    (grant_id(TOKEN, 7), REQUIRED, "Settled", 70, "0x07"),
+]
+# Nonce, amount, order and reason of each transfer.
+TRANSFERS: list[tuple[int | None, int, str | None, str | None]] = [
+    (1, 70, None, "unmatched"),
+    (None, 80, None, "unmatched"),
+    (6, 70, "captured", None),
+    (7, 70, None, "late"),
+    (8, 70, None, "unmatched"),
+    (2, 69, None, "unmatched"),
+    (None, 70, None, "unmatched"),
+]
+
+
+def fill_sales(engine: Engine) -> None:
+    """Fill a database of schema 3 with grants, orders and transfers that share authorizations."""
     tables = MetaData()
     tables.reflect(engine)
 
-    def add(tx: Connection, table: str, **values: Any) -> None:
-        """Insert a row; columns that do not matter get any value."""
-        found = tables.tables[table]
-        rest = {
-            each.name: b"" if isinstance(each.type, LargeBinary) else number(0) if each.name == "amount" else 0
-            for each in found.columns
-            if not each.nullable and each.name not in values
-        }
-        texts = {name: str(value) for name, value in rest.items() if isinstance(found.columns[name].type, String)}
-        tx.execute(insert(found).values(rest | texts | values))
-
-    def number(value: int) -> Any:
-        return Decimal(value) if engine.dialect.name == "postgresql" else f"{value:078}"
+    def units(amount: int | None) -> Any:
+        if amount is None:
+            return None
+        return Decimal(amount) if engine.dialect.name == "postgresql" else f"{amount:078}"
 
     with engine.begin() as tx:
-        for name, terms, state, charged, hash in grants:
-            add(
-                tx,
-                "x402_grants",
-                id=name,
-                requirements=json.dumps(terms),
-                state=state,
-                step="idle",
-                charged=None if charged is None else number(charged),
-                transaction_hash=hash,
-            )
-        for order, state in (("captured", "Used, captured"), ("voided", "Voided offchain")):
-            add(tx, "orders", id=order, memo=order.encode(), state=state, step="idle", amount=number(70))
-        for order, nonce in (("captured", 6), ("voided", 7)):
-            key = {"chain_id": 1, "contract": token, "payer": payer, "nonce": nonce.to_bytes(32, "big")}
-            add(tx, "authorizations", order_id=order, **key)
-        for nonce, amount, order, reason in (
-            (1, 70, None, "unmatched"),
-            (None, 80, None, "unmatched"),
-            (6, 70, "captured", None),
-            (7, 70, None, "late"),
-            (8, 70, None, "unmatched"),
-            (2, 69, None, "unmatched"),
-            (None, 70, None, "unmatched"),
-        ):
-            hash = "0x03" if amount == 80 else f"0x0{nonce or 9}"
-            key = {"chain_id": 1, "transaction_hash": hash, "position": 0}
-            used = None if nonce is None else nonce.to_bytes(32, "big")
-            moved = {"token": token, "sender": payer, "recipient": payee, "amount": number(amount), "nonce": used}
-            add(tx, "transfers", **key, **moved, block_hash=hash, order_id=order, step="final")
+
+        def add(table: str, **values: Any) -> None:
+            """Insert a row; other columns that are not nullable get any value."""
+            columns = [each for each in tables.tables[table].columns if not each.nullable and each.name not in values]
+            rest = {
+                each.name: b"" if isinstance(each.type, LargeBinary) else "0" if isinstance(each.type, String) else 0
+                for each in columns
+            }
+            tx.execute(insert(tables.tables[table]).values(rest | values))
+
+        for name, terms, state, charged, hash in GRANTS:
+            found = {"requirements": json.dumps(terms), "charged": units(charged), "transaction_hash": hash}
+            add("x402_grants", id=name, state=state, **found)
+        for order, state, nonce in (("captured", "Used, captured", 6), ("voided", "Voided offchain", 7)):
+            add("orders", id=order, memo=order.encode(), state=state, amount=units(70))
+            key = {"chain_id": 1, "contract": TOKEN, "payer": PAYER, "nonce": nonce.to_bytes(32, "big")}
+            add("authorizations", order_id=order, **key)
+        for number, amount, paid, reason in TRANSFERS:
+            hash = "0x03" if amount == 80 else f"0x0{number or 9}"
+            used = None if number is None else number.to_bytes(32, "big")
+            moved = {"token": TOKEN, "sender": PAYER, "recipient": PAYEE, "amount": units(amount), "nonce": used}
+            place = {"chain_id": 1, "transaction_hash": hash, "position": 0}
+            add("transfers", block_hash=hash, order_id=paid, step="final", **place, **moved)
             if reason is not None:
-                add(tx, "suspense", **key, reason=reason, order_id="voided" if reason == "late" else None)
+                add("suspense", reason=reason, order_id="voided" if reason == "late" else None, **place)
+
+
+def test_grants_of_earlier_versions_get_their_authorizations_and_transfers(url: str) -> None:
+    create(url, 0)
+    engine = create_engine(url)
+    fill_sales(engine)
     engine.dispose()
     Database(url, upgrade=True).close()
     after = read(url)
     entered = after["authorizations"]
-    names = [name for name, *_ in grants]
+    names = [name for name, *_ in GRANTS]
     rows = zip(entered["grant_id"], entered["order_id"], entered["amount"], entered["payee"], strict=True)
-    found = {(grant, order, None if amount is None else int(amount), to) for grant, order, amount, to in rows}
-    assert found == {
-        (names[0], None, 70, payee),
-        (names[1], None, 70, payee),
-        (names[2], None, 80, payee),
+    assert {(grant, order, None if amount is None else int(amount), to) for grant, order, amount, to in rows} == {
+        (names[0], None, 70, PAYEE),
+        (names[1], None, 70, PAYEE),
+        (names[2], None, 80, PAYEE),
         (names[4], None, None, None),
         (None, "captured", None, None),
-        (names[6], None, 70, payee),
+        (names[6], None, 70, PAYEE),
     }
     transfers = dict(zip(after["transfers"]["transaction_hash"], after["transfers"]["grant_id"], strict=True))
-    assert {hash: name for hash, name in transfers.items() if name} == {
-        "0x01": names[0],
-        "0x03": names[2],
-        "0x07": names[6],
-    }
+    granted = {"0x01": names[0], "0x03": names[2], "0x07": names[6]}
+    assert {hash: name for hash, name in transfers.items() if name} == granted
     listed = after["unmatched_transfers"]
     assert dict(zip(listed["transaction_hash"], listed["reason"], strict=True)) == {
         "0x02": "shared_payee",
