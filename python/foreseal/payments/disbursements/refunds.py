@@ -23,9 +23,10 @@ from foreseal.payments.ledger import (
     locked,
 )
 from foreseal.payments.ledger.identifiers import identifier
-from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferRecord
+from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferEnd, TransferRecord
 from foreseal.payments.ledger.queries import chunks, fetch_all, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
+from foreseal.payments.transfers.transfer_ends import end_transfer, find_end
 from foreseal.payments.typed_data import ZERO_ADDRESS
 
 # Reason in the timeline of a refund that was requested without an amount.
@@ -49,6 +50,22 @@ class RefundedTransfer:
         if refund.transfer_hash is None or refund.transfer_position is None:
             return None
         return cls(refund.transfer_hash, refund.transfer_position)
+
+
+def _unknown(source: RefundedTransfer) -> UnknownRecord:
+    return UnknownRecord(f"unmatched transfers: no transfer {source.position} of {source.transaction_hash}")
+
+
+def _ended(tx: Connection, source: RefundedTransfer, transfer: TransferRecord) -> LedgerError:
+    """Return the reason against the refund of a transfer that has an end."""
+    match find_end(tx, transfer):
+        case TransferEnd.CAPTURED:
+            return _unknown(source)
+        case TransferEnd.GRANTED:
+            pays = f"pays an x402 response: grant {transfer.grant_id}"
+            return NotRefundable(f"transfer {source.transaction_hash} {pays}")
+        case _:
+            return DuplicateRecord(f"unmatched transfers: {source.transaction_hash} is already resolved")
 
 
 def refund_receivers(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
@@ -152,13 +169,11 @@ class Refunds(Disbursements[RefundRecord]):
                 if RefundedTransfer.from_refund(before) != source or amount not in (None, before.amount):
                     raise DuplicateRecord(f"refunds: {id} is another refund")
                 return False
-            # A transfer pays an order or an x402 response, or is unmatched.
-            if transfer is None or transfer.order_id is not None:
-                raise UnknownRecord(f"unmatched transfers: no transfer {source.position} of {source.transaction_hash}")
-            if transfer.grant_id is not None:
-                raise NotRefundable(
-                    f"transfer {source.transaction_hash} pays an x402 response: grant {transfer.grant_id}"
-                )
+            if transfer is None:
+                raise _unknown(source)
+            key = (source.transaction_hash, source.position)
+            if not end_transfer(tx, transfer.chain_id, key, TransferEnd.REFUNDED):
+                raise _ended(tx, source, transfer)
             if EFFECTED.index(transfer.step) < EFFECTED.index(self.merchant.refundable):
                 raise NotRefundable(f"transfer {source.transaction_hash} is {transfer.step}")
             if transfer.sender in (ZERO_ADDRESS, self.merchant.payee):

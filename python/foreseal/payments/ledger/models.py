@@ -286,6 +286,30 @@ class UnmatchedTransferRecord(Record):
     order_id: Mapped[str | None] = mapped_column(ForeignKey("orders.id"))
 
 
+class TransferEnd(StrEnum):
+    """End of a transfer: it has at most one of these."""
+
+    CAPTURED = "captured"
+    """It pays an order."""
+    GRANTED = "granted"
+    """It pays an x402 response."""
+    REFUNDED = "refunded"
+    """Its refund is reserved or paid."""
+    RESOLVED = "resolved"
+    """A resolution without a refund is recorded."""
+
+
+class TransferEndRecord(Record):
+    """The one end of a transfer. A refund and a resolution survive a reorganization that removes the transfer."""
+
+    __tablename__ = "transfer_ends"
+
+    chain_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    transaction_hash: Mapped[str] = mapped_column(String(66), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    kind: Mapped[TransferEnd] = mapped_column(EnumText(TransferEnd))
+
+
 class ResolutionRecord(Record):
     """A recorded resolution of an unmatched transfer."""
 

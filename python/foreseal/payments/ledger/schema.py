@@ -19,7 +19,22 @@ from sqlalchemy import ColumnClause, Connection, Integer, column, inspect, selec
 from foreseal.payments.ledger.errors import WrongSchema
 from foreseal.payments.ledger.migrations.events import MigrationEvents
 
-REVISIONS = ("0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015")
+REVISIONS = (
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+    "0014",
+    "0015",
+    "0016",
+)
 """All revisions, oldest first."""
 HEAD = REVISIONS[-1]
 """Revision of the records of this version."""

@@ -11,10 +11,11 @@ from typing import Protocol
 from sqlalchemy import Connection, and_, select
 
 from foreseal.payments.ledger import Ledger
-from foreseal.payments.ledger.models import RefundRecord, TransferRecord, UnmatchedTransferRecord
+from foreseal.payments.ledger.models import TransferRecord, UnmatchedTransferRecord
 from foreseal.payments.ledger.queries import chunks, fetch_pairs
-from foreseal.payments.transfers.matching import is_resolved, match_again
+from foreseal.payments.transfers.matching import match_again
 from foreseal.payments.transfers.referenced_orders import PayableTerms, pays_amount
+from foreseal.payments.transfers.transfer_ends import find_end
 
 
 class BindableOrder(PayableTerms, Protocol):
@@ -63,19 +64,8 @@ def find_earlier_transfers(tx: Connection, orders: Sequence[BindableOrder]) -> E
             nonce = None if row.nonce is None else bytes(row.nonce)
             if (row.sender, nonce, row.checkout) != (order.payer, order.nonce, order.checkout):
                 continue
-            if pays_amount(order, row) and row.recipient == order.payee and not is_ended(tx, row):
+            if pays_amount(order, row) and row.recipient == order.payee and find_end(tx, row) is None:
                 paying[order.id] = row
             else:
                 wrong[order.id] = row.transaction_hash
     return EarlierTransfers(paying, wrong)
-
-
-def is_ended(tx: Connection, row: TransferRecord) -> bool:
-    """Return True if the transfer is refunded or resolved."""
-    same = and_(
-        RefundRecord.chain_id == row.chain_id,
-        RefundRecord.transfer_hash == row.transaction_hash,
-        RefundRecord.transfer_position == row.position,
-    )
-    refunded = tx.execute(select(RefundRecord.id).where(same)).first() is not None
-    return refunded or is_resolved(tx, row.chain_id, row.transaction_hash, row.position)

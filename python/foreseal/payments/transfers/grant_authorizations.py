@@ -11,11 +11,11 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 from foreseal.payments.ledger import Ledger, LedgerError, ensure, locked
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one, fetch_one_or_none
-from foreseal.payments.transfers.earlier_transfers import is_ended
 from foreseal.payments.transfers.granted_transfers import lock_payer
 from foreseal.payments.transfers.matching import match_again
 from foreseal.payments.transfers.observed_transfer import is_transfer
 from foreseal.payments.transfers.referenced_orders import ENDED
+from foreseal.payments.transfers.transfer_ends import find_end, reopen_transfer
 
 
 class AuthorizationTaken(LedgerError):
@@ -87,7 +87,7 @@ def enter_authorization(ledger: Ledger, tx: Connection, granted: GrantedAuthoriz
     row = fetch_one_or_none(tx, select(TransferRecord).where(used).with_for_update())
     if row is None:
         return
-    if row.order_id is not None or not granted.is_paid_by(row) or is_ended(tx, row):
+    if not granted.is_paid_by(row) or find_end(tx, row) is not None:
         message = f"transfer {row.transaction_hash} used the authorization, and does not pay grant {granted.grant_id}"
         raise AuthorizationTaken("authorization_already_used", message)
     match_again(ledger, tx, row)
@@ -143,4 +143,5 @@ def delete_authorization(ledger: Ledger, tx: Connection, grant_id: str) -> None:
     if row is not None:
         same = is_transfer(row.chain_id, row.transaction_hash, row.position)
         tx.execute(update(TransferRecord).where(same).values({TransferRecord.grant_id: None}))
+        reopen_transfer(tx, row)
         match_again(ledger, tx, row)

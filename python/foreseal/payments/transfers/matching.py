@@ -30,7 +30,7 @@ from foreseal.payments.ledger.models import (
     OrderRecord,
     Purpose,
     Reason,
-    ResolutionRecord,
+    TransferEnd,
     TransferRecord,
     UnmatchedTransferRecord,
 )
@@ -52,6 +52,7 @@ from foreseal.payments.transfers.referenced_orders import (
     find_by_nonce,
     unpaid_reason,
 )
+from foreseal.payments.transfers.transfer_ends import end_transfer, end_transfers, ended_transfers, reopen_transfer
 
 
 def record_transfer(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
@@ -198,26 +199,16 @@ def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Tra
     paid: set[str | None] = set()
     for chunk in chunks(ids):
         paid |= set(tx.execute(select(TransferRecord.order_id).where(TransferRecord.order_id.in_(chunk))).scalars())
-    resolved = _resolved(tx, new)
+    ended = ended_transfers(tx, new)
     found: dict[TransferKey, OrderRecord] = {}
     for each in new:
-        if each.key in resolved:
+        if each.key in ended:
             continue
         order = rows.get(by_authorization.get(each.key, ""))
         if order is None or order.id in paid or order.checkout is not None:
             continue
         if unpaid_reason(order, None, each.transfer, by_authorization=True) is None:
             found[each.key] = order
-    return found
-
-
-def _resolved(tx: Connection, new: Sequence[ObservedTransfer]) -> set[TransferKey]:
-    """Return the keys of transfers that were resolved before a reorganization."""
-    found: set[TransferKey] = set()
-    for hashes in chunks(sorted({each.transfer.log.transaction_hash for each in new})):
-        mine = (ResolutionRecord.chain_id == new[0].chain_id) & ResolutionRecord.transaction_hash.in_(hashes)
-        query = select(ResolutionRecord.transaction_hash, ResolutionRecord.position).where(mine)
-        found |= {(row.transaction_hash, row.position) for row in tx.execute(query)}
     return found
 
 
@@ -228,6 +219,7 @@ def _capture(ledger: Ledger, tx: Connection, captured: Sequence[tuple[ObservedTr
     writes: list[tuple[ColumnValues, ColumnValues]] = [
         (transfer_key(each.chain_id, *each.key), {TransferRecord.order_id: order.id}) for each, order in captured
     ]
+    end_transfers(tx, [each for each, _ in captured], TransferEnd.CAPTURED)
     update_all(tx, TransferRecord, writes)
     details = {
         order.id: {"transaction": each.transfer.log.transaction_hash, "block": each.transfer.log.block_hash}
@@ -252,16 +244,7 @@ def remove_transfer(ledger: Ledger, tx: Connection, row: TransferRecord) -> None
     key = (row.chain_id, row.transaction_hash, row.position)
     tx.execute(delete(UnmatchedTransferRecord).where(_is_unmatched(*key)))
     tx.execute(delete(TransferRecord).where(is_transfer(*key)))
-
-
-def is_resolved(tx: Connection, chain_id: int, transaction_hash: str, position: int) -> bool:
-    """Return True if an unmatched transfer was resolved. It then pays no order, also after a reorganization."""
-    same = and_(
-        ResolutionRecord.chain_id == chain_id,
-        ResolutionRecord.transaction_hash == transaction_hash,
-        ResolutionRecord.position == position,
-    )
-    return tx.execute(select(ResolutionRecord.position).where(same)).first() is not None
+    reopen_transfer(tx, row)
 
 
 def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
@@ -291,7 +274,8 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
         remove_transfer(ledger, tx, before)
         order, before = locked(tx, OrderRecord, order.id), None
     reason = unpaid_reason(order, before, transfer, by_authorization=by_authorization)
-    if reason is None and is_resolved(tx, observed.chain_id, *observed.key):
+    # A transfer that was refunded or resolved before a reorganization pays no order any more.
+    if reason is None and not end_transfer(tx, observed.chain_id, observed.key, TransferEnd.CAPTURED):
         reason = Reason.DIRECT
     if reason is not None:
         _suspend(tx, observed, reason, order.id)
@@ -307,12 +291,12 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
 
 
 def _match_grant(ledger: Ledger, tx: Connection, observed: ObservedTransfer, order: OrderRecord | None) -> bool:
-    """Match a transfer to the grant that it pays. Return False if there is none, or if the transfer is resolved.
+    """Match a transfer to the grant that it pays. Return False if there is none, or if the transfer has an end.
 
     `order` is the order that it refers to, and does not pay.
     """
     grant_id, before = find_grant(tx, observed)
-    if grant_id is None or is_resolved(tx, observed.chain_id, *observed.key):
+    if grant_id is None or not end_transfer(tx, observed.chain_id, observed.key, TransferEnd.GRANTED):
         return False
     if before is not None:
         remove_transfer(ledger, tx, before)

@@ -158,6 +158,11 @@ def test_upgrade_preserves_every_value(url: str) -> None:
     # Releases without migrations refuse another version than 3.
     assert (before.pop("schema"), after.pop("schema")) == ({"version": [3]}, {"version": [4]})
     assert {name: after.pop(name) for name in NEW_TABLES} == NEW_TABLES
+    ends = after.pop("transfer_ends")
+    paid = [order is not None for order in before["transfers"]["order_id"]]
+    resolved = [not each for each in paid[: len(before["resolutions"]["note"])]]
+    assert ends["kind"].count("captured") == sum(paid)
+    assert ends["kind"].count("resolved") == sum(resolved) == len(ends["kind"]) - sum(paid)
     assert {RENAMED_TABLES.get(table, table) for table in before} == set(after)
     assert len(before["orders"]["id"]) == PAYMENTS
     assert len(set(zip(before["orders"]["state"], before["orders"]["step"], strict=True))) == 7 * 8
@@ -222,24 +227,24 @@ def test_records_and_migrations_agree_on_names_and_head() -> None:
 def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
     create(url, SMALL)
     before = read(url)
-    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0015 .* `foreseal pay db upgrade pay\.toml`"):
+    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0016 .* `foreseal pay db upgrade pay\.toml`"):
         Database(url)
     assert read(url) == before
     lines: list[str] = []
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
     revisions = [line.partition(":")[0] for line in lines]
-    single = ("0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015")
+    single = ("0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016")
     assert revisions == ["0003", *["0004"] * 3, "0005", "0006", *["0007"] * 2, *single]
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
-    assert len(lines) == 16
+    assert len(lines) == 17
     assert find_revision(url) == schema.HEAD
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0015 of this version: install"),
-        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0015 of this version: install"),
+        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0016 of this version: install"),
+        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0016 of this version: install"),
         ("DELETE FROM alembic_version", "0 schema revisions"),
         ("DROP TABLE alembic_version", "a table orders, but no schema revision"),
     ],
@@ -257,7 +262,7 @@ def test_unknown_schema_is_rejected_with_and_without_upgrade(url: str, change: s
     assert read(url) == before
 
 
-@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (16, "0016, newer than 0015")])
+@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (17, "0017, newer than 0016")])
 def test_other_versions_before_migrations_are_rejected(url: str, version: int, message: str) -> None:
     create(url, SMALL)
     engine = create_engine(url)
@@ -406,6 +411,8 @@ def fill_sales(engine: Engine) -> None:
             moved = {"token": TOKEN, "sender": PAYER, "recipient": PAYEE, "amount": units(amount), "nonce": used}
             place = {"chain_id": 1, "transaction_hash": hash, "position": 0}
             add("transfers", block_hash=hash, order_id=paid, step="final", **place, **moved)
+            if number in (6, 8):  # an earlier version could capture a transfer that was resolved
+                add("resolutions", note="paid", **place)
             if reason is not None:
                 add("suspense", reason=reason, order_id="voided" if reason == "late" else None, **place)
 
@@ -431,6 +438,12 @@ def test_grants_of_earlier_versions_get_their_authorizations_and_transfers(url: 
     transfers = dict(zip(after["transfers"]["transaction_hash"], after["transfers"]["grant_id"], strict=True))
     granted = {"0x01": names[0], "0x03": names[2], "0x07": names[6]}
     assert {hash: name for hash, name in transfers.items() if name} == granted
+    ends = after["transfer_ends"]
+    assert dict(zip(ends["transaction_hash"], ends["kind"], strict=True)) == {
+        "0x06": "captured",
+        "0x08": "resolved",
+        **dict.fromkeys(granted, "granted"),
+    }
     listed = after["unmatched_transfers"]
     assert dict(zip(listed["transaction_hash"], listed["reason"], strict=True)) == {
         "0x02": "shared_payee",

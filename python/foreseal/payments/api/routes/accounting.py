@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Annotated, Literal, cast
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Select, and_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, insert, select, tuple_
 
 from foreseal.payments.api import views
 from foreseal.payments.api.pagination import PageQuery, parse_cursor
@@ -20,19 +20,17 @@ from foreseal.payments.api.roles import Role
 from foreseal.payments.api.route import AnyCall, JsonReply, PlainCall, QueryCall, Route, RouteCall
 from foreseal.payments.api.value_types import LARGEST_ID, Digits, Selected, limited_text
 from foreseal.payments.chain.confirmation_policy import HIGHEST_TIER
-from foreseal.payments.ledger import (
-    DuplicateRecord,
-    UnknownRecord,
-    ensure,
-)
+from foreseal.payments.ledger import DuplicateRecord, UnknownRecord
 from foreseal.payments.ledger.models import (
     Reason,
     ResolutionRecord,
+    TransferEnd,
     TransferRecord,
     UnmatchedTransferRecord,
 )
-from foreseal.payments.ledger.queries import ColumnValues, fetch_one, fetch_triples
+from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none, fetch_triples
 from foreseal.payments.transfers.balance import SUM_NAMES, Balance, Receiver, balance
+from foreseal.payments.transfers.transfer_ends import end_transfer
 from foreseal.payments.validation import Bytes32
 
 SAME_TRANSFER = and_(
@@ -127,15 +125,18 @@ def _resolve(call: RouteCall[TransferPath, NoFields, NewResolution]) -> JsonRepl
         found = _fetch_unmatched(tx, query.with_for_update(of=TransferRecord))
         if not found:
             raise UnknownRecord(f"unmatched transfers: no transfer {position} of {hash}")
-        if not ensure(tx, ResolutionRecord, values):
+        if end_transfer(tx, chain_id, (hash, position), TransferEnd.RESOLVED):
+            tx.execute(insert(ResolutionRecord).values(values))
+        else:
             same = and_(
                 ResolutionRecord.chain_id == chain_id,
                 ResolutionRecord.transaction_hash == hash,
                 ResolutionRecord.position == position,
             )
-            before = fetch_one(tx, select(ResolutionRecord).where(same))
+            before = fetch_one_or_none(tx, select(ResolutionRecord).where(same))
             # An earlier execution of this request may have inserted it before a crash.
-            if not (call.required_claim.again and (before.note, before.resolved_by) == (note, caller)):
+            repeated = before is not None and (before.note, before.resolved_by) == (note, caller)
+            if not (call.required_claim.again and repeated):
                 raise DuplicateRecord(f"unmatched transfers: {hash} is already resolved")
         return JsonReply(call.views.unmatched(tx, found)[0], 201)
 

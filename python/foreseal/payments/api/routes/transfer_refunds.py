@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from pydantic import Field
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select
 
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
@@ -15,7 +15,7 @@ from foreseal.payments.api.routes.accounting import TransferPath
 from foreseal.payments.api.value_types import Amount, DestinationText, ObjectId, limited_text
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.disbursements.refunds import RefundedTransfer
-from foreseal.payments.ledger import DuplicateRecord, UnknownRecord, ensure, read
+from foreseal.payments.ledger import UnknownRecord, read
 from foreseal.payments.ledger.models import (
     Purpose,
     Reason,
@@ -24,7 +24,7 @@ from foreseal.payments.ledger.models import (
     TransferRecord,
     UnmatchedTransferRecord,
 )
-from foreseal.payments.ledger.queries import fetch_one_or_none
+from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none
 
 
 class NewTransferRefund(RequestModel):
@@ -56,20 +56,15 @@ def _refund(call: RouteCall[TransferPath, NoFields, NewTransferRefund]) -> JsonR
     def resolve(tx: Connection) -> None:
         if not call.body.confirm_shared_payee:
             _require_own(tx, backend.chain_id, source)
-        added = ensure(
-            tx,
-            ResolutionRecord,
-            {
-                ResolutionRecord.chain_id: backend.chain_id,
-                ResolutionRecord.transaction_hash: source.transaction_hash,
-                ResolutionRecord.position: source.position,
-                ResolutionRecord.note: call.body.note or f"refund {id}",
-                ResolutionRecord.resolved_by: caller,
-                ResolutionRecord.time: int(backend.clock()),
-            },
-        )
-        if not added:
-            raise DuplicateRecord(f"unmatched transfers: {source.transaction_hash} is already resolved")
+        values: ColumnValues = {
+            ResolutionRecord.chain_id: backend.chain_id,
+            ResolutionRecord.transaction_hash: source.transaction_hash,
+            ResolutionRecord.position: source.position,
+            ResolutionRecord.note: call.body.note or f"refund {id}",
+            ResolutionRecord.resolved_by: caller,
+            ResolutionRecord.time: int(backend.clock()),
+        }
+        tx.execute(insert(ResolutionRecord).values(values))
 
     # The same id means the same refund, so a repeat is safe.
     refunds = _destination(call, source).refunds

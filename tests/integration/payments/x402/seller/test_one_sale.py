@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from x402.schemas import PaymentPayload, SettleResponse
 
@@ -15,13 +15,14 @@ from foreseal.payments.disbursements.refunds import NotRefundable, RefundedTrans
 from foreseal.payments.ledger import DuplicateRecord, GrantState, OrderState
 from foreseal.payments.ledger.models import (
     AuthorizationRecord,
-    ResolutionRecord,
+    TransferEnd,
     TransferRecord,
     UnmatchedTransferRecord,
 )
 from foreseal.payments.ledger.queries import fetch_all
 from foreseal.payments.transfers import matching
 from foreseal.payments.transfers.grant_authorizations import AuthorizationTaken, enter_authorization
+from foreseal.payments.transfers.transfer_ends import end_transfer
 from foreseal.payments.x402.payment_key import Payment, PaymentKey
 from foreseal.payments.x402.seller import grants as grants_module
 from foreseal.payments.x402.seller.grants import GrantedResponse, GrantLease, GrantRequest, Grants
@@ -96,24 +97,14 @@ def transfer(shop: Shop) -> RefundedTransfer:
 
 
 def refund(shop: Shop) -> None:
-    assert shop.refunds.reserve_transfer("r", transfer(shop), None, lambda tx: resolve(shop, "refund r", tx))
+    assert shop.refunds.reserve_transfer("r", transfer(shop), None, lambda _: None)
 
 
-def resolve(shop: Shop, note: str = "paid by other means", tx: Any = None) -> None:
+def resolve(shop: Shop) -> None:
     found = transfer(shop)
-    values = {
-        ResolutionRecord.chain_id: shop.chain.chain_id,
-        ResolutionRecord.transaction_hash: found.transaction_hash,
-        ResolutionRecord.position: found.position,
-        ResolutionRecord.note: note,
-        ResolutionRecord.resolved_by: "key",
-        ResolutionRecord.time: shop.chain.time,
-    }
-    if tx is not None:
-        tx.execute(insert(ResolutionRecord).values(values))
-        return
-    with shop.database.transaction() as opened:
-        opened.execute(insert(ResolutionRecord).values(values))
+    with shop.database.transaction() as tx:
+        key = (found.transaction_hash, found.position)
+        assert end_transfer(tx, shop.chain.chain_id, key, TransferEnd.RESOLVED)
 
 
 def refused(seller: Seller, id: str) -> str:
