@@ -34,6 +34,7 @@ REVISIONS = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )
 """All revisions, oldest first."""
 HEAD = REVISIONS[-1]
