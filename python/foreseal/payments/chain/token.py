@@ -110,7 +110,7 @@ def _transfer(logs: Sequence[ChainLog], position: int) -> Transfer:
     elif after is not None and nonce is None and _captures(after, log):
         nonce, checkout = after.topics[1], after.address
     sender, recipient = topic_address(log.topics[1]), topic_address(log.topics[2])
-    return Transfer(log, position, sender, recipient, int.from_bytes(log.data[:32], "big"), nonce, memo, checkout)
+    return Transfer(log, position, sender, recipient, log_amount(log), nonce, memo, checkout)
 
 
 def _captures(after: ChainLog, transfer: ChainLog) -> bool:
@@ -137,6 +137,11 @@ def payouts_sent(receipt: ChainReceipt, contract: str, batch: bytes) -> list[tup
         for log in receipt.logs
         if receipt.succeeded and log.address == contract and log.topics[:2] == (PAYOUT_SENT, batch)
     ]
+
+
+def log_amount(log: ChainLog) -> int:
+    """Return the amount of a Transfer log, in smallest units."""
+    return int.from_bytes(log.data[:32], "big")
 
 
 def topic_address(topic: bytes) -> str:

@@ -1,9 +1,18 @@
 """Fate of an authorization, from its logs: authorizationState cannot distinguish captured from canceled."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from foreseal.payments.chain import BlockTag, ChainLog, ChainNode, ChainReceipt, Checkout, Incomplete, LogFilter, Token
-from foreseal.payments.chain.token import AUTHORIZATION_USED, CANCELED, PAYMENT_CAPTURED, address_topic
+from foreseal.payments.chain.token import (
+    AUTHORIZATION_USED,
+    CANCELED,
+    PAYMENT_CAPTURED,
+    TRANSFERRED,
+    address_topic,
+    log_amount,
+    topic_address,
+)
 from foreseal.payments.ledger.models import OrderRecord
 
 Topics = tuple[tuple[bytes, ...] | None, ...]
@@ -18,12 +27,41 @@ def windows(first: int, last: int, widest: int = MAX_LOG_RANGE) -> Iterator[tupl
         yield begin, min(begin + widest - 1, last)
 
 
-def find_consumption(node: ChainNode, token: str, payer: str, nonce: bytes, since: int) -> ChainReceipt | None:
-    """Return the receipt of the transaction that used or canceled an authorization, from block `since` on.
+@dataclass(frozen=True, slots=True)
+class AuthorizationUse:
+    """Use or cancellation of an authorization, from the logs of its token alone."""
 
-    None if there is none. Raises the node's errors, and `Incomplete` if the node has a log without its receipt.
+    transaction_hash: str
+    block_number: int
+    block_hash: str
+    is_canceled: bool
+    recipient: str | None
+    """Recipient of the transfer; None without one."""
+    amount: int
+    """Transferred amount in smallest units."""
+
+
+def find_use(node: ChainNode, token: str, payer: str, nonce: bytes, since: int) -> AuthorizationUse | None:
+    """Return the use or cancellation of an authorization, from block `since` on. Raises the node's errors.
+
+    Any account may submit an authorization, in a transaction whose receipt has any number of other logs, so no receipt
+    is read. The transfer is the log directly after the one of the use.
     """
-    return _receipt(node, token, ((AUTHORIZATION_USED, CANCELED), (address_topic(payer),), (nonce,)), since)
+    topics: Topics = ((AUTHORIZATION_USED, CANCELED), (address_topic(payer),), (nonce,))
+    for used in newest_logs(node, token, topics, since):
+        found = AuthorizationUse(
+            used.transaction_hash, used.block_number, used.block_hash, used.topics[0] == CANCELED, None, 0
+        )
+        if found.is_canceled:
+            return found
+        sent: Topics = ((TRANSFERRED,), (address_topic(payer),))
+        latest = node.head("latest")
+        block = used.block_number if latest is not None and latest.number >= used.block_number else "pending"
+        for log in node.logs(LogFilter(token, sent, block, block)):
+            if (log.transaction_hash, log.log_index) == (used.transaction_hash, used.log_index + 1):
+                return replace(found, recipient=topic_address(log.topics[2]), amount=log_amount(log))
+        return found
+    return None
 
 
 def _receipt(node: ChainNode, contract: str, topics: Topics, since: int) -> ChainReceipt | None:
@@ -38,14 +76,15 @@ def _receipt(node: ChainNode, contract: str, topics: Topics, since: int) -> Chai
 def find_order_consumption(node: ChainNode, order: OrderRecord) -> ChainReceipt | None:
     """Return the receipt of the transaction that captured an order or canceled its authorization.
 
-    An order without a payer has no authorization. Raises the same errors as `find_consumption`.
+    An order without a payer has no authorization. None if there is none. Raises the node's errors, and `Incomplete` if
+    the node has a log without its receipt.
     """
     if order.payer is None:
         return None
+    payer, nonce = (address_topic(order.payer),), (order.nonce,)
     if order.checkout is None:
-        return find_consumption(node, order.token, order.payer, order.nonce, order.since_block)
-    topics: Topics = ((PAYMENT_CAPTURED,), (order.nonce,), (address_topic(order.payer),))
-    return _receipt(node, order.checkout, topics, order.since_block)
+        return _receipt(node, order.token, ((AUTHORIZATION_USED, CANCELED), payer, nonce), order.since_block)
+    return _receipt(node, order.checkout, ((PAYMENT_CAPTURED,), nonce, payer), order.since_block)
 
 
 def is_used(node: ChainNode, order: OrderRecord, block: BlockTag) -> bool:

@@ -24,8 +24,7 @@ from foreseal.payments.chain import (
     RequestBatch,
     node_requests,
 )
-from foreseal.payments.chain.token import TRANSFERRED, address_topic
-from foreseal.payments.transfers.incoming import log_amount
+from foreseal.payments.chain.token import TRANSFERRED, address_topic, log_amount
 from foreseal.payments.transfers.settings import WatcherSettings
 
 UNREAD = (RejectedByNode, Incomplete)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from foreseal.payments.chain import ChainLog, ChainReceipt
-from foreseal.payments.chain.token import Transfer, address_topic, transfers
+from foreseal.payments.chain.token import Transfer, address_topic, log_amount, transfers
 from foreseal.payments.transfers.settings import WatcherSettings
 
 T = TypeVar("T")
@@ -41,11 +41,6 @@ def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[C
         moved = [(log, log.topics[1], log.topics[2], log_amount(log)) for log in in_order]
         kept += _without_forwards(moved, contract)
     return [log for log in kept if log_amount(log) >= watch.min_transfer]
-
-
-def log_amount(log: ChainLog) -> int:
-    """Return the amount of a Transfer log, in smallest units."""
-    return int.from_bytes(log.data[:32], "big")
 
 
 def _without_forwards(found: Sequence[tuple[T, A, A, int]], contract: A) -> list[T]:

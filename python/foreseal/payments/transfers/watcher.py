@@ -32,7 +32,7 @@ from foreseal.payments.chain import (
     heads,
     node_requests,
 )
-from foreseal.payments.chain.token import topic_address
+from foreseal.payments.chain.token import log_amount, topic_address
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import REVERSIBLE, ConcurrentUpdate, Finality, Ledger, StatusStep, ensure
 from foreseal.payments.ledger.models import CursorRecord, TransferRecord
@@ -40,7 +40,7 @@ from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_
 from foreseal.payments.stop_signal import StopSignal
 from foreseal.payments.transactions import classify_finality
 from foreseal.payments.transfers.bounded_reads import LogReader, read_receipts
-from foreseal.payments.transfers.incoming import incoming, log_amount, without_forwards
+from foreseal.payments.transfers.incoming import incoming, without_forwards
 from foreseal.payments.transfers.matching import move_transfers, record_transfers, remove_transfer
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey
 from foreseal.payments.transfers.pending_transfers import PendingTransfers

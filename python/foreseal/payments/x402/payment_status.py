@@ -10,10 +10,9 @@ from typing import Any
 
 from eth_abi.abi import decode, encode
 
-from foreseal.payments.chain import BlockHead, BlockTag, ChainNode, ChainReceipt, Token
-from foreseal.payments.chain.token import canceled, transfers
+from foreseal.payments.chain import BlockHead, BlockTag, ChainNode, Token
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
-from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE, find_consumption
+from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE, AuthorizationUse, find_use
 from foreseal.payments.x402.payment_key import PaymentKey
 
 # Selector of Permit2's nonceBitmap(address,uint256).
@@ -76,11 +75,11 @@ def used(node: ChainNode, key: PaymentKey, block: BlockTag) -> bool:
     return Token(node, key.contract).authorization_used(key.payer, key.nonce, block)
 
 
-def spent_by(node: ChainNode, key: PaymentKey) -> ChainReceipt | None:
-    """Return the receipt of the transaction that used or canceled an EIP-3009 nonce, within the newest 1,999 blocks."""
+def spent_by(node: ChainNode, key: PaymentKey) -> AuthorizationUse | None:
+    """Return the use or cancellation of an EIP-3009 nonce, within the newest 1,999 blocks. Raises the node's errors."""
     latest = node.head("latest")
     since = 0 if latest is None else max(0, latest.number - MAX_LOG_RANGE + 1)
-    return find_consumption(node, key.contract, key.payer, key.nonce, since)
+    return find_use(node, key.contract, key.payer, key.nonce, since)
 
 
 def find_status(node: ChainNode, key: PaymentKey, deadline: int | None) -> PaymentStatus:
@@ -104,12 +103,11 @@ def find_status(node: ChainNode, key: PaymentKey, deadline: int | None) -> Payme
     )
     if key.contract == PERMIT2:
         return found
-    receipt = spent_by(node, key)
-    if receipt is None:
+    use = spent_by(node, key)
+    if use is None:
         return found
-    if canceled(receipt, key.contract, key.payer, key.nonce):
-        return replace(found, fate=PaymentFate.CANCELED, transaction=receipt.transaction_hash)
-    moved = next((transfer for transfer in transfers(receipt, key.contract) if transfer.nonce == key.nonce), None)
-    if moved is None:
+    if use.is_canceled:
+        return replace(found, fate=PaymentFate.CANCELED, transaction=use.transaction_hash)
+    if use.recipient is None:
         return found
-    return replace(found, fate=PaymentFate.SETTLED, transaction=receipt.transaction_hash, amount=moved.amount)
+    return replace(found, fate=PaymentFate.SETTLED, transaction=use.transaction_hash, amount=use.amount)

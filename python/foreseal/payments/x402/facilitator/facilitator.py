@@ -23,7 +23,6 @@ from x402.mechanisms.evm.upto.facilitator import UptoEvmScheme
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, SupportedResponse, VerifyResponse
 
 from foreseal.payments.chain import ChainNode, ChainReceipt, RequestBatch, node_requests
-from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, SettlementState, TxStatus
 from foreseal.payments.signatures import SignerPath
@@ -276,16 +275,10 @@ class Facilitator:
         """
         if requested.payee is None or requested.key.contract != requested.token:
             return None
-        receipt = spent_by(self.node, requested.key)
-        if receipt is None:
+        use = spent_by(self.node, requested.key)
+        if use is None or (use.recipient, use.amount) != (requested.payee, requested.amount):
             return None
-        for moved in transfers(receipt, requested.token):
-            if moved.nonce == requested.key.nonce and (moved.recipient, moved.amount) == (
-                requested.payee,
-                requested.amount,
-            ):
-                return self._success(requested, receipt.transaction_hash, moved.amount)
-        return None
+        return self._success(requested, use.transaction_hash, use.amount)
 
     def _success(self, requested: Payment, transaction: str, amount: int) -> SettleResponse:
         return SettleResponse(

@@ -316,7 +316,7 @@ class Settlements:
         if row.contract == row.token:
             # Any account may submit the authorization first; the payee then has the money.
             paid = spent_by(self.sender.node, key)
-            if paid is not None and _shown(row, paid) is not None:
+            if paid is not None and (paid.recipient, paid.amount) == (row.payee, row.amount):
                 return
         parties = TransferParties(row.payer, [row.payee], None if row.contract == row.token else row.contract)
         # Anybody may have named the token.

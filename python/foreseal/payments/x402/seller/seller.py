@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import httpx
 from starlette.concurrency import run_in_threadpool
@@ -21,13 +22,14 @@ from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import Finality, GrantState, Ledger, LedgerError
 from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.transactions import SendingError, block_finality
+from foreseal.payments.transfers.bounded_reads import UNREAD
 from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import SellerChannels
 from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import HASH
 from foreseal.payments.x402.payment_key import BATCH, PENDING, PaymentKey, granted
-from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
+from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status, spent_by
 from foreseal.payments.x402.seller.grants import GrantLease, Grants, charged_amount, stored_payment
 from foreseal.payments.x402.seller.heartbeats import Heartbeats
 from foreseal.payments.x402.seller.payment_requirements import Offers, SellerSettings
@@ -55,6 +57,16 @@ class Undecided(Exception):
     """The payment may or may not be settled."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Settlement:
+    """A settlement on the chain."""
+
+    block_number: int
+    block_hash: str
+    pays: bool
+    """True if it transfers the charged amount."""
+
+
 class Seller:
     """One process of a seller; several may share the database."""
 
@@ -77,6 +89,7 @@ class Seller:
         self.followed = TaskProgress(lambda: self.ledger.clock())
         """Last complete check of the settlements that are not final."""
         self.policy = policy or ConfirmationPolicy()
+        self._large_receipts: set[str] = set()
         # The package's scheme uses this clock for reservations of channels.
         self._milliseconds = milliseconds or (lambda: int(time.time() * 1000))
 
@@ -206,23 +219,48 @@ class Seller:
         self.followed.record()
 
     def _deepen(self, row: GrantRecord) -> None:
-        receipt = None if row.transaction_hash is None else self.node.receipt(row.transaction_hash)
-        if receipt is None:
+        found = self._settlement(row)
+        if found is None:
             self.grants.reopen(row.id, "the transaction is no longer on the chain")
             return
-        payload, requirements = stored_payment(row)
-        payment = granted(payload)
-        moved = [transfer for transfer in transfers(receipt, payment.token) if transfer.sender == payment.key.payer]
-        # A deposit pays the channel contract, not the payee; the channel's record covers the charge.
-        paid = requirements.scheme == BATCH or any(
-            (transfer.recipient, transfer.amount) == (payment.payee, row.charged) for transfer in moved
-        )
-        if not receipt.succeeded or not paid:
+        if not found.pays:
             self.grants.reopen(row.id, "the transaction does not pay the requested amount")
             return
-        step = block_finality(self.node, self.policy, receipt.block_number, receipt.block_hash)
+        step = block_finality(self.node, self.policy, found.block_number, found.block_hash)
         if step is not None:
             self.grants.deepen(row.id, step)
+            if step is Finality.FINAL:
+                self._large_receipts.discard(row.id)
+
+    def _settlement(self, row: GrantRecord) -> _Settlement | None:
+        """Return the settlement of a grant that the chain has. Raises the node's errors."""
+        payload, requirements = stored_payment(row)
+        payment = granted(payload)
+        wanted = (payment.payee, row.charged)
+        if row.transaction_hash is None:
+            return None
+        is_authorized = requirements.scheme != BATCH and payment.key.contract == payment.token
+        if row.id not in self._large_receipts:
+            try:
+                receipt = self.node.receipt(row.transaction_hash)
+            except UNREAD:
+                # Any account may submit an authorization, with any number of further logs.
+                if not is_authorized:
+                    raise
+                self._large_receipts.add(row.id)
+            else:
+                if receipt is None:
+                    return None
+                # A deposit pays the channel contract, not the payee; the channel's record covers the charge.
+                pays = requirements.scheme == BATCH or any(
+                    (each.sender, each.recipient, each.amount) == (payment.key.payer, *wanted)
+                    for each in transfers(receipt, payment.token)
+                )
+                return _Settlement(receipt.block_number, receipt.block_hash, receipt.succeeded and pays)
+        use = spent_by(self.node, payment.key)
+        if use is None:
+            return None
+        return _Settlement(use.block_number, use.block_hash, (use.recipient, use.amount) == wanted)
 
     async def _finished(self, row: GrantRecord, lease: GrantLease) -> SettleResponse:
         payload, requirements = stored_payment(row)
