@@ -16,9 +16,11 @@ from x402.mechanisms.evm.exact.client import ExactEvmScheme
 from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 from x402.schemas import PaymentPayload, PaymentRequired, SettleResponse
 
+from foreseal.payments.chain import ChainReceipt, Incomplete, RpcNode
+from foreseal.payments.ledger import Finality, GrantState
 from foreseal.payments.typed_data import Cancellation
 from foreseal.payments.x402.facilitator.app import facilitator_app
-from foreseal.payments.x402.payment_key import settled
+from foreseal.payments.x402.payment_key import granted, settled
 from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.selling import ORIGIN, Selling, settlement
 from payments.x402.world import (
@@ -201,9 +203,21 @@ def test_payment_in_a_paused_token_is_rejected(world: World, selling: Selling) -
         assert selling.get("/report", payment).status_code == 200
 
 
-def test_an_authorization_that_a_third_party_submits_first(world: World, selling: Selling) -> None:
-    """The money arrives as signed, and the payer gets the paid response."""
-    payment = selling.bought(BUYER, "/report")
+class WithoutReceipt(RpcNode):
+    """A node that does not return one receipt, as that of a transaction with very many logs."""
+
+    unreadable = ""
+    asked = 0
+
+    def receipt(self, hash: str) -> ChainReceipt | None:
+        if hash == self.unreadable:
+            self.asked += 1
+            raise Incomplete("eth_getTransactionReceipt: the response is too large")
+        return super().receipt(hash)
+
+
+def submit_as_a_stranger(world: World, payment: PaymentPayload) -> str:
+    """Submit the authorization of a payment from another account. Return the transaction's hash."""
     terms = payment.payload["authorization"]
     given = (
         terms["from"],
@@ -215,17 +229,32 @@ def test_an_authorization_that_a_third_party_submits_first(world: World, selling
         bytes.fromhex(payment.payload["signature"].removeprefix("0x")),
     )
     kinds = "address,address,uint256,uint256,uint256,bytes32,bytes"
-    stolen: list[str] = []
+    return str(world.act(STRANGER, f"transferWithAuthorization({kinds})", *given)["transactionHash"])
+
+
+def test_an_authorization_that_a_third_party_submits_first(world: World, selling: Selling) -> None:
+    """The money arrives as signed, and the payer gets the paid response. Nobody reads the stranger's receipt for it."""
+    payment = selling.bought(BUYER, "/report")
+    node = WithoutReceipt(world.client)
+    selling.seller.node = node
 
     def submit() -> None:
-        stolen.append(world.act(STRANGER, f"transferWithAuthorization({kinds})", *given)["transactionHash"])
+        node.unreadable = submit_as_a_stranger(world, payment)
 
     selling.during = submit
     sent = world.sent_by(FACILITATOR.address)
     with one_payment(world):
         found = selling.get("/report", payment)
-        assert settlement(found).transaction == stolen[0]
+        assert settlement(found).transaction == node.unreadable
     assert world.sent_by(FACILITATOR.address) == sent
+    for _ in range(2):
+        asyncio.run(selling.seller.follow())
+    world.finalize()
+    asyncio.run(selling.seller.follow())
+    row = selling.seller.grants.find(granted(payment).key.name)
+    assert row is not None
+    assert (row.state, row.step) == (GrantState.SETTLED, Finality.FINAL)
+    assert node.asked == 1
 
 
 def test_a_permit_that_a_third_party_submits_first(world: World, sqlite: Callable[[], str]) -> None:
