@@ -32,6 +32,7 @@ MINUTES ?= 60
 TARGET ?= all
 EXECUTIONS ?= 1000000
 RUNS ?= 1000
+SALES ?= 1000
 PAYMENTS ?= 10000
 WHEEL ?=
 X402_SDK ?= $(FORESEAL_SHARED)/vectors/x402-sdk
@@ -54,7 +55,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate strangers reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
+.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments wallets pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate strangers reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -182,6 +183,9 @@ payments: build $(VENV)/.dev ## Run RUNS random merchant scenarios per database 
 	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/campaigns/payments/test_random_runs.py -n 0 -s
 	FORESEAL_PAYMENT_KILLS=all $(BIN)/python -m pytest tests/campaigns/payments/test_killed_processes.py -n 0
 	FORESEAL_PAYMENT_ROUNDS=300 $(BIN)/python -m pytest tests/campaigns/payments/test_two_processes.py -n 0
+
+wallets: build $(VENV)/.dev ## Pay with wallets that are contracts at every entrance (ARGS="--wallets burns_all --verbose"), and by SALES hostile sales; save answers, gas and violations
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m wallets --sales $(SALES) --seed $(SEED) --save benches/results/wallets.json $(ARGS)
 
 pairings: build $(VENV)/.dev ## Test every x402 client against every x402 server and facilitator, reference and Foreseal
 	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/e2e/payments/x402/pairings -n 0 -v

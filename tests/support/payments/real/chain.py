@@ -5,8 +5,8 @@ snapshot taken when the block before was sealed, and resubmits the transactions.
 """
 
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -122,9 +122,12 @@ class RealChain:
 
     chain_id = CHAIN_ID
 
-    def __init__(self, finality: int = 40) -> None:
+    def __init__(self, finality: int = 40, alloc: Mapping[str, Any] | None = None, time: int | None = None) -> None:
+        """Open the chain with additional entries of its genesis, at a time in seconds since 1970."""
         self.finality = finality
-        self.node = Chain(settings_of(finality))
+        settings = settings_of(finality)
+        settings = replace(settings, alloc={**settings.alloc, **(alloc or {})}, time=time or settings.time)
+        self.node = Chain(settings)
         self.rpc = self.node.rpc
         self.salt = 0
         self.snapshots = {0: self.node.snapshot()}
