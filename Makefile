@@ -33,6 +33,7 @@ TARGET ?= all
 EXECUTIONS ?= 1000000
 RUNS ?= 1000
 SALES ?= 1000
+LIVES ?= 2000
 PAYMENTS ?= 10000
 WHEEL ?=
 X402_SDK ?= $(FORESEAL_SHARED)/vectors/x402-sdk
@@ -186,6 +187,12 @@ payments: build $(VENV)/.dev ## Run RUNS random merchant scenarios per database 
 
 wallets: build $(VENV)/.dev ## Pay with wallets that are contracts at every entrance (ARGS="--wallets burns_all --verbose"), and by SALES hostile sales; save answers, gas and violations
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m wallets --sales $(SALES) --seed $(SEED) --save benches/results/wallets.json $(ARGS)
+
+wallet-lives: build $(VENV)/.dev ## Run LIVES random lives of a merchant and a seller with one payee on both databases; a failed seed is printed with its command (ARGS=--no-shared-nonces)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m wallets.lives --lives $(LIVES) --seed $(SEED) --processes 2 \
+		--save benches/results/wallet_lives.json $(ARGS)
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m wallets.lives --lives $(LIVES) --seed $(SEED) --processes 2 --database postgresql \
+		--save benches/results/wallet_lives_postgresql.json $(ARGS)
 
 pairings: build $(VENV)/.dev ## Test every x402 client against every x402 server and facilitator, reference and Foreseal
 	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/e2e/payments/x402/pairings -n 0 -v

@@ -79,7 +79,7 @@ class Purchase(PaidOperation):
         for sale in sales:
             response = market.shop.buy(path, market.shop.payment(sale.payer, path))
             sale.done = response.status_code == httpx.codes.OK
-            sale.answer = ACCEPTED if sale.done else _reason(response)
+            sale.answer = ACCEPTED if sale.done else reason_of(response)
             sale.goods = _GOODS[path] if sale.done else 0
 
 
@@ -112,11 +112,11 @@ class BuyByChannel(PaidOperation):
             delivered = [each for each in responses if each.status_code == httpx.codes.OK]
             sale.goods = TICK * len(delivered)
             sale.done = len(delivered) == VOUCHERS
-            sale.answer = ACCEPTED if sale.done else _reason(responses[-1])
+            sale.answer = ACCEPTED if sale.done else reason_of(responses[-1])
         market.shop.claim()
 
 
-def _reason(response: httpx.Response) -> str:
+def reason_of(response: httpx.Response) -> str:
     """Return the reason of a response without goods."""
     header = response.headers.get("payment-required")
     if header is None:

@@ -1,6 +1,7 @@
 """A seller of HTTP responses (`PaidApi`) with a price for each scheme, and payments by wallets."""
 
 import asyncio
+import itertools
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -55,22 +56,24 @@ class PaidShop:
         self._domain = domain
         api = PaidApi(self.seller)
 
+        runs = itertools.count(1)
+
         @api.paid(Price(PRICE, seconds=_DAY))
         async def exact(request: Request) -> Response:
-            return JSONResponse({"bought": "exact"})
+            return JSONResponse({"run": next(runs)})
 
         @api.paid(Price(PRICE, transfer_method=TransferMethod.PERMIT2, seconds=_DAY))
         async def permit2(request: Request) -> Response:
-            return JSONResponse({"bought": "permit2"})
+            return JSONResponse({"run": next(runs)})
 
         @api.paid(Price(PRICE, Scheme.UPTO, seconds=_DAY))
         async def upto(request: Request) -> Response:
             request.state.payment.charge(CHARGE)
-            return JSONResponse({"bought": "upto"})
+            return JSONResponse({"run": next(runs)})
 
         @api.paid(Price(TICK, Scheme.BATCH, seconds=_DAY))
         async def tick(request: Request) -> Response:
-            return JSONResponse({"bought": "tick"})
+            return JSONResponse({"run": next(runs)})
 
         self.app = Starlette(
             routes=[
@@ -86,9 +89,9 @@ class PaidShop:
         assert isinstance(accepted, PaymentRequirements)
         return accepted
 
-    def payment(self, payer: Payer, path: str) -> PaymentPayload:
-        """Return a payer's payment for a path."""
-        required = PaymentRequired(accepts=[self.demand(path)], resource=ResourceInfo(url=ORIGIN + path))
+    def payment(self, payer: Payer, path: str, demand: PaymentRequirements | None = None) -> PaymentPayload:
+        """Return a payer's payment for a path, whose current demand is requested by default."""
+        required = PaymentRequired(accepts=[demand or self.demand(path)], resource=ResourceInfo(url=ORIGIN + path))
         found = asyncio.run(self._client(payer).create_payment_payload(required))
         assert isinstance(found, PaymentPayload)
         return found

@@ -49,7 +49,7 @@ class Switches:
             elif method == "eth_getCode" and self._switched and kind.returns:
                 self._chain.step()
                 self._switched = False
-                self._return(payer, kind, moment)
+                self.restore(payer, kind, moment)
 
         self._node.hook = before
 
@@ -66,7 +66,8 @@ class Switches:
             self._chain.mine()
         self._chain.step()
 
-    def _return(self, payer: Payer, kind: WalletKind, moment: Moment) -> None:
+    def restore(self, payer: Payer, kind: WalletKind, moment: Moment) -> None:
+        """Let the wallet change back to its first code."""
         self._change(payer, kind.form, kind.code, moment)
         self._chain.step()
 

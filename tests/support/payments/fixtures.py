@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, inspect, make_url
 
 from foreseal.payments.chain import ConfirmationPolicy
 from foreseal.payments.ledger import Database
-from foreseal.payments.ledger.models import metadata
-from foreseal.payments.ledger.schema import HEAD
-from payments.postgresql import programs, server
+from payments.postgresql import empty_database, named_database, programs, server
 from payments.real.node import make_node_chain
 from payments.shop import Chains, Make, Shop, make_fake_chain
 
@@ -81,7 +78,7 @@ def new_url(request: pytest.FixtureRequest) -> Callable[[], str]:
     """Return a function that returns the URL of a new empty database, or of the same one emptied."""
     if request.param == "postgresql":
         url = request.getfixturevalue("postgresql")
-        return lambda: _emptied(url)
+        return lambda: empty_database(url)
     another, made = request.getfixturevalue("sqlite"), Path()
 
     def fresh() -> str:
@@ -97,19 +94,7 @@ def new_url(request: pytest.FixtureRequest) -> Callable[[], str]:
 @pytest.fixture
 def emptied(postgresql: str) -> str:
     """Return the URL of an empty PostgreSQL."""
-    return _emptied(postgresql)
-
-
-def _emptied(url: str) -> str:
-    engine = create_engine(url)
-    with engine.begin() as tx:
-        tables = inspect(tx).get_table_names()
-        if "alembic_version" in tables:
-            emptied = [table.name for table in reversed(metadata.sorted_tables) if table.name in tables]
-            tx.exec_driver_sql("; ".join(f"DELETE FROM {name}" for name in emptied))
-            tx.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{HEAD}'")
-    engine.dispose()
-    return url
+    return empty_database(postgresql)
 
 
 @pytest.fixture
@@ -123,18 +108,7 @@ def other_url(url: str, request: pytest.FixtureRequest) -> str:
     """Return the URL of a second empty database: another file, or another database of the same PostgreSQL server."""
     if not url.startswith("postgresql"):
         return str(request.getfixturevalue("sqlite")())
-    return second_database(url)
-
-
-def second_database(url: str) -> str:
-    """Return the URL of an empty database with another name on a PostgreSQL server, which is created at first."""
-    other = make_url(url).set(database="other")
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        if not connection.exec_driver_sql("SELECT 1 FROM pg_database WHERE datname = 'other'").all():
-            connection.exec_driver_sql("CREATE DATABASE other")
-    engine.dispose()
-    return _emptied(other.render_as_string(hide_password=False))
+    return named_database(url, "other")
 
 
 @pytest.fixture

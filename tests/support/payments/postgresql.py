@@ -8,6 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from sqlalchemy import create_engine, inspect, make_url
+
+from foreseal.payments.ledger.models import metadata
+from foreseal.payments.ledger.schema import HEAD
 from live.blocks import wait_for
 
 # Folders of the programs on Debian and its derivatives.
@@ -53,6 +57,30 @@ def server(folder: Path) -> Iterator[str]:
         finally:
             running.terminate()
             running.wait()
+
+
+def empty_database(url: str) -> str:
+    """Delete all rows of a ledger's tables, if they exist. Return the URL."""
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        tables = inspect(tx).get_table_names()
+        if "alembic_version" in tables:
+            emptied = [table.name for table in reversed(metadata.sorted_tables) if table.name in tables]
+            tx.exec_driver_sql("; ".join(f"DELETE FROM {name}" for name in emptied))
+            tx.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{HEAD}'")
+    engine.dispose()
+    return url
+
+
+def named_database(url: str, name: str) -> str:
+    """Return the URL of an empty database with another name on a PostgreSQL server, which is created at first."""
+    other = make_url(url).set(database=name)
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        if not connection.exec_driver_sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'").all():
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return empty_database(other.render_as_string(hide_password=False))
 
 
 def postmaster_of(url: str) -> int:

@@ -18,7 +18,7 @@ from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for
 from live.process import hung, stopping
 from payments.api.serving import BUYERS, MERCHANT, HostedServing, Shopper, api_key, configure, signature
-from payments.fixtures import second_database
+from payments.postgresql import named_database
 from payments.webhook_receiver import WebhookReceiver
 from reconcile.scan import scan
 
@@ -61,7 +61,7 @@ def merchants(folder: Path, node: str, backend: str, request: pytest.FixtureRequ
     urls = {name: f"sqlite:///{folder}/{name}.db" for name in PAYEES}
     if backend == "postgresql":
         first = request.getfixturevalue("emptied")
-        urls = {"books": first, "games": second_database(first)}
+        urls = {"books": first, "games": named_database(first, "other")}
     return Merchants(folder, dict.fromkeys(PAYEES, node), urls, {})
 
 

@@ -1,0 +1,61 @@
+"""Random lives: `python -m wallets.lives --lives 20 --seed 1`. A seed that failed is reproduced with `--lives 1`."""
+
+import argparse
+import contextlib
+import multiprocessing
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from campaign_cli import conclude, options, show
+from payments.postgresql import programs, server
+from wallets.lives.databases import run_part
+from wallets.lives.runner import LivesReport
+
+
+def main() -> int:
+    """Run the lives of consecutive seeds, and return 0 if none failed."""
+    parser = options("wallets.lives")
+    parser.add_argument("--lives", type=int, default=20)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--processes", type=int, default=1, help="Processes that divide the seeds.")
+    parser.add_argument(
+        "--shared-nonces",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="Authorizations may pay an order and a response of a seller with the same payee.",
+    )
+    given = parser.parse_args()
+    report = LivesReport(given.database, given.shared_nonces)
+    with _server(given.database) as url:
+        parts = [range(given.seed + n, given.seed + given.lives, given.processes) for n in range(given.processes)]
+        part = partial(run_part, given.database, url, shares_nonces=given.shared_nonces)
+        if given.processes == 1:
+            report.add(part(parts[0]))
+        else:
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(given.processes, context) as pool:
+                for found in pool.map(part, parts):
+                    report.add(found)
+    show(report, [])
+    print(report.counted)
+    command = f"make wallet-lives LIVES={given.lives} SEED={given.seed}"
+    return conclude(report, report.faults, given.save, (command, ("x402", "eth-account", "sqlalchemy")))
+
+
+@contextlib.contextmanager
+def _server(database: str) -> Iterator[str | None]:
+    """Provide the URL of a PostgreSQL server, if the lives need one."""
+    if database == "sqlite":
+        yield None
+        return
+    folder = programs()
+    if folder is None:
+        raise SystemExit("--database postgresql: no initdb and postgres on this machine")
+    with server(folder) as url:
+        yield url
+
+
+if __name__ == "__main__":
+    sys.exit(main())
