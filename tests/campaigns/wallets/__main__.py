@@ -25,7 +25,8 @@ def main() -> int:
     report = run(given.wallets, given.operations, shown)
     show(report, [])
     gas = sales.run(given.sales, given.seed)
-    show(gas, gas.faults)
+    if given.sales:
+        show(gas, gas.faults)
     origins = (f"make wallets SALES={given.sales} SEED={given.seed}", ("x402", "eth-account"))
     return conclude([report, gas], [*report.faults, *gas.faults], given.save, origins)
 

@@ -42,6 +42,8 @@ class Operation(ABC):
     """True if code of the payer may run in the transaction."""
     moves_tokens: ClassVar[bool] = True
     """True if tokens of the payer move in the transaction."""
+    repeats: ClassVar[bool] = False
+    """True if the payer repeats the request after a failure is final."""
     only_batched: ClassVar[bool | None] = None
     """True or False if the operation exists only with, or only without, the batch capture contract."""
 

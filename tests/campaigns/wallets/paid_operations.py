@@ -89,6 +89,23 @@ class BuyExact(Purchase):
     name = scheme = "exact"
 
 
+class BuyRepeatedly(PaidOperation):
+    """EIP-3009, and the same payment once more after its failed settlement is final."""
+
+    name, entrance, scheme, repeats = "exact, repeated", "seller", "exact", True
+
+    def act(self, market: Market, sales: Sequence[Sale]) -> None:
+        path = PATHS[self.scheme]
+        payments = [market.shop.payment(sale.payer, path) for sale in sales]
+        for _ in range(2):
+            for sale, payment in zip(sales, payments, strict=True):
+                response = market.shop.buy(path, payment)
+                sale.done = response.status_code == httpx.codes.OK
+                sale.answer = ACCEPTED if sale.done else reason_of(response)
+                sale.goods = PRICE if sale.done else 0
+            market.settle()
+
+
 class BuyPermit2(Purchase):
     """Permit2."""
 

@@ -17,7 +17,7 @@ HOSTILE = tuple(name for name, kind in KINDS.items() if not kind.honest)
 _ROUND = 10
 """Sales that become final together."""
 _ROUNDS_OF_MARKET = 5
-_SALES = tuple(each for each in OPERATIONS if each.runs_code)
+_SALES = tuple(each for each in OPERATIONS if each.runs_code and not each.repeats)
 
 
 @dataclass(slots=True)
