@@ -167,26 +167,31 @@ def buy_by_channel(world: World) -> None:
 
     def buying() -> None:
         responses = world.paid.shop.buy_ticks(wallet.payer)
-        world.ticks += sum(each.status_code == httpx.codes.OK for each in responses)
+        delivered = sum(each.status_code == httpx.codes.OK for each in responses)
+        world.ticks += delivered
+        world.counted["delivered for vouchers"] += delivered
 
     world.hostile(wallet, buying)
 
 
 def share_nonce(world: World) -> None:
-    """Pay a response of the seller by an authorization with the nonce of an order of the same payee."""
-    unused = world.shop.orders.in_state(OrderState.SIGNED, OrderState.STORED)
-    id = world.draw.choice(unused) if unused else None
-    order = None if id is None else world.shop.orders.get(id)
-    wallet = None if order is None else world.wallet_of(order.payer)
-    if id is None or order is None or wallet is None or order.checkout is not None:
+    """Pay a response of the seller by an authorization with the nonce of a new order of the same payee."""
+    shop, wallet, id = world.shop, world.draw.choice(world.wallets), f"o{world.made}"
+    terms = dataclasses.replace(shop.terms(PRICE, seconds=_LONG), payer=wallet.payer.address)
+    try:
+        shop.orders.draft(id, terms)
+    except ChainError:
         return
-    path = PATHS["exact"]
-    demand = world.demands[path]
-    terms = TransferAuthorization(wallet.payer.address, SHOP.address, PRICE, 0, 2**40, order.nonce)
-    signature = "0x" + wallet.payer.sign(terms, world.shop.merchant.domain).hex()
-    values = {"authorization": terms.typed_data(world.shop.merchant.domain)["message"], "signature": signature}
-    payment = PaymentPayload(payload=values, accepted=demand)
+    world.made += 1
     world.shared.add(id)
+    if world.draw.random() < 0.5:
+        world.act(lambda: _sign(world, id, wallet))
+    path = PATHS["exact"]
+    paying = TransferAuthorization(wallet.payer.address, SHOP.address, PRICE, 0, 2**40, terms.nonce)
+    domain = shop.merchant.domain
+    signature = "0x" + wallet.payer.sign(paying, domain).hex()
+    values = {"authorization": paying.typed_data(domain)["message"], "signature": signature}
+    payment = PaymentPayload(payload=values, accepted=world.demands[path])
     world.payments.append((path, payment))
     world.hostile(wallet, lambda: _request(world, path, payment), _death(world))
 
@@ -228,6 +233,7 @@ def mine(world: World) -> None:
 def reorganize(world: World) -> None:
     """Replace the newest blocks, with or without their transactions."""
     depth = world.draw.choice([1, 2, 4, FINALITY])
+    world.counted["reorganizations"] += 1
     undone = world.chain.latest.number - depth
     for each in world.deliveries.values():
         each.is_exposed = each.is_exposed or each.block > undone

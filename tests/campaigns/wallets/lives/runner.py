@@ -136,6 +136,6 @@ def end(world: World) -> list[str]:
         world.chain.mine(FINALITY + 1)
     world.work()
     found = checks.at_end(world)
-    if claimed < checks.channel_goods(world) and not world.counted["reorganized"]:
+    if claimed < checks.channel_goods(world) and not world.counted["reorganizations"]:
         found.append(f"vouchers of {checks.channel_goods(world)} units were claimed for {claimed}")
     return found
