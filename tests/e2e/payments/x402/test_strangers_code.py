@@ -21,9 +21,9 @@ from foreseal.payments.chain import (
 )
 from foreseal.payments.transactions import FeeSettings, LocalSigner, TransactionIntents, TransactionSender
 from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds
-from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcessFacilitator
+from foreseal.payments.x402.facilitator.facilitator import Facilitator, InProcessFacilitator, _Writing
 from foreseal.payments.x402.facilitator.settlements import Settlements
-from foreseal.payments.x402.payment_key import PaymentKey, settled
+from foreseal.payments.x402.payment_key import PENDING, PaymentKey, settled
 from payments.contracts.wallet_code import endless_wallet, spending_wallet
 from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.selling import Selling
@@ -125,6 +125,24 @@ def test_slow_wallet_delays_no_other_payment(world: World, limited: Limited, ask
     assert (response.success, response.error_reason) == (False, "code_timeout")
     assert limited.client.calls == calls, "the wallet is not called again at once"
     assert limited.facilitator.settlements.find(settled(second, asked).key) is None
+
+
+def test_slow_wallet_of_a_sent_settlement_is_pending(
+    world: World, limited: Limited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another request settles the payment after this one has looked for its transaction."""
+    become(world, WALLET.address, spending_wallet(1_000))
+    asked = over_permit2(1_100)
+    payment = pay(WALLET, asked)
+    settled_before = limited.facilitator.settle(payment, asked)
+    assert settled_before.success
+    find, found = _Writing.get, iter([None])
+    monkeypatch.setattr(_Writing, "get", lambda self, key: next(found, find(self, key)))
+    limited.client.slow = True
+    limited.client.ended.set()
+    response = limited.facilitator.settle(payment, asked)
+    assert (response.success, response.error_reason) == (False, PENDING)
+    assert response.transaction == settled_before.transaction
 
 
 def test_wallet_pays(world: World, limited: Limited) -> None:

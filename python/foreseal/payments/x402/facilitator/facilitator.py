@@ -197,12 +197,13 @@ class Facilitator:
         refused = self._refused(payment, requirements)
         if refused is not None:
             return self._failure(requested, refused)
-        request = SettlementRequest(requested, digest(payment, requirements), self._path(payment, requirements))
+        content = digest(payment, requirements)
         row = self.settlements.find(requested.key)
-        if row is not None and row.state is SettlementState.RELEASED and row.digest == request.digest:
+        if row is not None and row.state is SettlementState.RELEASED and row.digest == content:
             return self._success(requested, "", 0)
-        if row is not None and row.digest != request.digest and row.step is not TxStatus.FAILED:
+        if row is not None and row.digest != content and row.step is not TxStatus.FAILED:
             return self._failure(requested, "payment_settled_otherwise")
+        request = SettlementRequest(requested, content, self._path(payment, requirements))
         writing = _Writing(self.settlements, request)
         signer = self._signer(request.path.node, writing)
         found = _schemes(signer, self._network, writing).settle(payment, requirements)
@@ -215,6 +216,9 @@ class Facilitator:
             elsewhere = self._elsewhere(requested)
             if elsewhere is None and found.error_reason != PENDING:
                 rejection = signer.rejection()
+                sent = None if rejection is None else writing.get(requested.key.name)
+                if sent is not None:  # another request has sent it since
+                    return self._failure(requested, PENDING).model_copy(update={"transaction": sent})
                 if rejection is not None:
                     return self._failure(requested, rejection.reason, rejection.message)
             return elsewhere or found
