@@ -256,7 +256,17 @@ def test_timeout_of_a_wallet_has_its_own_error() -> None:
     assert (error.status, error.code, error.passing) == (422, "code_timeout", False)
 
 
-@pytest.mark.parametrize("message", ["out of gas", "gas required exceeds allowance (3000000)"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "out of gas",
+        "gas required exceeds allowance (3000000)",
+        "execution halted: InvalidFEOpcode",
+        "invalid opcode: INVALID",
+        "EVM error InvalidJump",
+        "stack underflow (0 <=> 1)",
+    ],
+)
 def test_call_that_needs_more_gas_reverts(message: str) -> None:
     node = Node()
     node.fail(RpcError(-32000, message))

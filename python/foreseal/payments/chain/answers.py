@@ -25,8 +25,21 @@ from foreseal.payments.chain.errors import (
 )
 
 _REVERTED = 3
-# Messages of a call that fails, also because it needs more gas than it may use.
-_REVERTS = ("revert", "out of gas", "gas required exceeds allowance")
+# Messages of a call whose code fails, in lower case: those of geth, and what others begin theirs with.
+_REVERTS = (
+    "revert",
+    "out of gas",
+    "gas required exceeds allowance",
+    "execution halted",
+    "evm error",
+    "invalid opcode",
+    "invalid jump destination",
+    "stack underflow",
+    "stack limit reached",
+    "write protection",
+    "return data out of bounds",
+    "gas uint64 overflow",
+)
 _ERROR_STRING = bytes.fromhex("08c379a0")
 
 
