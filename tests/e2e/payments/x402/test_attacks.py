@@ -233,7 +233,7 @@ def submit_as_a_stranger(world: World, payment: PaymentPayload) -> str:
 
 
 def test_an_authorization_that_a_third_party_submits_first(world: World, selling: Selling) -> None:
-    """The money arrives as signed, and the payer gets the paid response. Nobody reads the stranger's receipt for it."""
+    """The money arrives as signed, and the payer gets the paid response, without a read of the stranger's receipt."""
     payment = selling.bought(BUYER, "/report")
     node = WithoutReceipt(world.client)
     selling.seller.node = node
