@@ -36,7 +36,7 @@ def _address(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("0x"))
 
 
-def if_(condition: bytes) -> bytes:
+def accepting_if(condition: bytes) -> bytes:
     """Accept if the condition leaves 1."""
     return _MAGIC + condition + b"\x02" + _RETURN
 
@@ -51,7 +51,7 @@ def _is_caller(addresses: Sequence[str]) -> bytes:
 
 def against_callers(addresses: Sequence[str]) -> bytes:
     """Accept unless one of these contracts calls."""
-    return if_(_is_caller(addresses) + b"\x15")
+    return accepting_if(_is_caller(addresses) + b"\x15")
 
 
 def against_origins(addresses: Sequence[str]) -> bytes:
@@ -59,42 +59,42 @@ def against_origins(addresses: Sequence[str]) -> bytes:
     code = b"\x5f"
     for each in addresses:
         code += b"\x32\x73" + _address(each) + b"\x14\x17"
-    return if_(code + b"\x15")
+    return accepting_if(code + b"\x15")
 
 
 def with_gas_above(gas: int) -> bytes:
     """Accept with more gas than this."""
-    return if_(_push(gas) + b"\x5a\x11")
+    return accepting_if(_push(gas) + b"\x5a\x11")
 
 
 def with_gas_below(gas: int) -> bytes:
     """Accept with less gas than this."""
-    return if_(_push(gas) + b"\x5a\x10")
+    return accepting_if(_push(gas) + b"\x5a\x10")
 
 
 def without_price() -> bytes:
     """Accept while GASPRICE is 0."""
-    return if_(b"\x3a\x15")
+    return accepting_if(b"\x3a\x15")
 
 
 def with_price() -> bytes:
     """Accept while GASPRICE is not 0."""
-    return if_(b"\x3a\x15\x15")
+    return accepting_if(b"\x3a\x15\x15")
 
 
 def without_base_fee() -> bytes:
     """Accept while BASEFEE is 0."""
-    return if_(b"\x48\x15")
+    return accepting_if(b"\x48\x15")
 
 
 def until_block(number: int) -> bytes:
     """Accept up to this block."""
-    return if_(_push(number + 1) + b"\x43\x10")
+    return accepting_if(_push(number + 1) + b"\x43\x10")
 
 
 def until_time(seconds: int) -> bytes:
     """Accept up to this block time."""
-    return if_(_push(seconds + 1) + b"\x42\x10")
+    return accepting_if(_push(seconds + 1) + b"\x42\x10")
 
 
 def _jump(condition: bytes, first: bytes, otherwise: bytes) -> bytes:
@@ -157,7 +157,7 @@ def owned(owner: str | None = None) -> bytes:
     code = bytes.fromhex("600435" + "5f52" + "60a435" + "5f1a" + "602052" + "606435" + "604052" + "608435" + "606052")
     code += bytes.fromhex("6020" + "6080" + "6080" + "5f" + "6001" + "5a" + "fa50")
     expected = b"\x30" if owner is None else b"\x73" + _address(owner)
-    return code + if_(bytes.fromhex("608051") + expected + b"\x14")
+    return code + accepting_if(bytes.fromhex("608051") + expected + b"\x14")
 
 
 def switchable() -> bytes:

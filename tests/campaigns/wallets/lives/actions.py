@@ -15,6 +15,7 @@ from foreseal.payments.x402.payment_key import granted
 from payments.fake.contracts import TOKEN, call_data
 from payments.people import BUYERS
 from payments.shop import SHOP
+from wallets.kinds import Form
 from wallets.lives.world import FINALITY, Delivery, Wallet, World
 from wallets.paid_operations import reason_of
 from wallets.paid_shop import CHARGE, PATHS, PRICE
@@ -207,7 +208,7 @@ def restore_wallet(world: World) -> None:
     wallet = world.draw.choice(world.wallets)
     data = call_data("transfer(address,uint256)", wallet.payer.address, 10_000)
     world.chain.inject(BUYERS[1].address.lower(), TOKEN, data)
-    if wallet.kind.switched is not None and wallet.kind.form.value != "key":
+    if wallet.kind.switched is not None and wallet.kind.form is not Form.KEY:
         world.switches.restore(wallet.payer, wallet.kind, world.moment)
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eth_utils.address import to_checksum_address
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.chain import ChainError
@@ -21,7 +20,7 @@ from foreseal.payments.x402.payment_key import granted
 from payments.people import BATCH_CAPTURE
 from payments.real.chain import RealChain
 from payments.shop import Killed, Shop
-from wallets.kinds import KINDS, Moment, WalletKind
+from wallets.kinds import KINDS, Form, Moment, WalletKind
 from wallets.market import fund
 from wallets.paid_services import PaidServices, chains_at
 from wallets.paid_shop import PATHS
@@ -154,7 +153,7 @@ class World:
         return next((each for each in self.wallets if each.payer.address == address), None)
 
     def _new_wallet(self, number: int, name: str) -> Wallet:
-        made = payer(number + 1, is_contract=KINDS[name].form.value == "contract")
+        made = payer(number + 1, is_contract=KINDS[name].form is Form.CONTRACT)
         fund(self.chain, made)
         self.switches.install(made, KINDS[name], self.moment)
         return Wallet(made, name)
@@ -166,8 +165,3 @@ class World:
 
     def _paid_services(self) -> PaidServices:
         return PaidServices(self.shop.ledger, self.shop.node, self.chain)
-
-
-def checksum(address: str) -> str:
-    """Return an address in the form of the ledger."""
-    return str(to_checksum_address(address))
