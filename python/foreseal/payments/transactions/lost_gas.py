@@ -9,7 +9,7 @@ the payment's end.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -58,16 +58,19 @@ class RevertedPayment:
 class LostGas:
     """Budget of an account's gas that payers may waste."""
 
-    def __init__(self, ledger: Ledger, node: ChainNode, chain_id: int, fees: FeeSettings) -> None:
+    def __init__(self, ledger: Ledger, node: ChainNode, chain_id: int, fees: Callable[[], FeeSettings]) -> None:
+        """Set up the budget. `fees` returns the current settings."""
         self._ledger = ledger
         self._node = node
         self._chain_id = chain_id
         self._fees = fees
+        # Second in which the table had no lost gas. Nearly every payment is checked then, so it is not read again.
+        self._empty_at: int | None = None
 
-    def record(self, receipt: ChainReceipt, payments: Sequence[RevertedPayment]) -> None:
+    def record(self, receipt: ChainReceipt, payments: Sequence[RevertedPayment], node: ChainNode | None = None) -> None:
         """Record the gas of a transaction that these payers made revert. Repeated calls record nothing more.
 
-        Raises the node's errors.
+        `node` replaces the account's, for a token that anybody may have named. Raises the node's errors.
         """
         same = (LostGasRecord.chain_id == self._chain_id) & (LostGasRecord.transaction_hash == receipt.transaction_hash)
         with self._ledger.database.reading() as tx:
@@ -76,7 +79,7 @@ class LostGas:
             if payer in known:
                 continue
             mine = [payment for payment in payments if payment.parties.sender == payer]
-            causes = [self._read_cause(receipt, payment) for payment in mine]
+            causes = [self._read_cause(node or self._node, receipt, payment) for payment in mine]
             gas = sum(payment.gas for payment, (is_caused, _) in zip(mine, causes, strict=True) if is_caused)
             values: ColumnValues = {
                 LostGasRecord.chain_id: self._chain_id,
@@ -88,17 +91,25 @@ class LostGas:
             }
             with self._ledger.database.transaction() as tx:
                 ensure(tx, LostGasRecord, values)
+            self._empty_at = None
             details = {"payer": payer, "transaction": receipt.transaction_hash, "lost_gas": gas}
             _log.warning("a payment reverted", extra=details)
 
     def find_spent(self, payers: Collection[str]) -> dict[str, GasBudgetSpent]:
-        """Return the payers whose budget is spent, with the reason. Raises the node's errors."""
+        """Return the payers whose budget is spent, with the reason. Raises the node's errors.
+
+        What another process records in the same second may be missing.
+        """
+        now = self._ledger.clock()
+        if self._empty_at == now:
+            return {}
         with self._ledger.database.reading() as tx:
             total, by_code = self._totals(tx)
             if not total:
+                self._empty_at = now
                 return {}
             lost = self._by_payer(tx, payers)
-        fees = self._fees
+        fees = self._fees()
         spent = {
             payer: GasBudgetSpent(
                 f"transactions of {payer} that reverted cost {gas} gas within an hour; the maximum is "
@@ -146,7 +157,8 @@ class LostGas:
         batch.execute(self._node)
         return [payer for payer, code in codes.items() if code.result()]
 
-    def _read_cause(self, receipt: ChainReceipt, payment: RevertedPayment) -> tuple[bool, bool]:
+    @staticmethod
+    def _read_cause(node: ChainNode, receipt: ChainReceipt, payment: RevertedPayment) -> tuple[bool, bool]:
         """Return if the payer caused the revert, and if it has code.
 
         A wallet may remove its code in the block, so the block before it counts as well.
@@ -157,9 +169,9 @@ class LostGas:
         codes = [batch.add(node_requests.code(payer, block)) for block in ("pending", receipt.block_number - 1)]
         restrictions = RestrictionReads(token, "pending", batch)
         restrictions.add(payment.parties)
-        batch.execute(self._node)
-        restrictions.read_policies(self._node, [payment.parties])
-        found = head.result() or self._node.head("pending")
+        batch.execute(node)
+        restrictions.read_policies(node, [payment.parties])
+        found = head.result() or node.head("pending")
         is_late = payment.end is not None and found is not None and found.timestamp >= payment.end
         is_stopped = _answer(paused, default=False) or _is_forbidden(restrictions, payment.parties)
         return not (is_late or is_stopped), any(_answer(code, b"") for code in codes)

@@ -137,6 +137,7 @@ class TransactionSender:
         self.intents = intents
         self.policy = policy
         self.fees = fees or FeeSettings()
+        self.lost_gas = LostGas(ledger, node, intents.chain_id, lambda: self.fees)
 
     def with_node(self, node: ChainNode) -> "TransactionSender":
         """Return a sender that uses another node, or `CachedHeads` of the same one."""
@@ -146,11 +147,6 @@ class TransactionSender:
     def account(self) -> TransactionSigner:
         """Account that signs the transactions."""
         return self.intents.account
-
-    @property
-    def lost_gas(self) -> LostGas:
-        """Gas of this account that payers have wasted."""
-        return LostGas(self.ledger, self.node, self.intents.chain_id, self.fees)
 
     def call(self, target: str, data: bytes, *, simulated: bool = False) -> TransactionCall:
         """Return gas limit, fees and account nonce of a call, estimated at `pending`.

@@ -319,9 +319,9 @@ class Settlements:
             if paid is not None and (paid.recipient, paid.amount) == (row.payee, row.amount):
                 return
         parties = TransferParties(row.payer, [row.payee], None if row.contract == row.token else row.contract)
+        reverted = RevertedPayment(row.token, parties, row.deadline, receipt.gas_used)
         # Anybody may have named the token.
-        sender = self.sender.with_node(self.sender.node.for_party(row.token))
-        sender.lost_gas.record(receipt, [RevertedPayment(row.token, parties, row.deadline, receipt.gas_used)])
+        self.sender.lost_gas.record(receipt, [reverted], self.sender.node.for_party(row.token))
 
 
 def _shown(row: SettlementRecord, receipt: ChainReceipt) -> dict[str, Any] | None:
