@@ -188,7 +188,7 @@ payments: build $(VENV)/.dev ## Run RUNS random merchant scenarios per database 
 wallets: build $(VENV)/.dev ## Pay with wallets that are contracts at every entrance (ARGS="--wallets burns_all --verbose"), and by SALES hostile sales; save answers, gas and violations
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m wallets --sales $(SALES) --seed $(SEED) --save benches/results/wallets.json $(ARGS)
 
-wallet-lives: build $(VENV)/.dev ## Run LIVES random lives of a merchant and a seller with one payee on both databases; a failed seed is printed with its command (ARGS=--no-shared-nonces)
+wallet-lives: build $(VENV)/.dev ## Run LIVES random lives of a merchant and a seller with one payee on both databases; a failed seed is printed with its command
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m wallets.lives --lives $(LIVES) --seed $(SEED) --processes 2 \
 		--save benches/results/wallet_lives.json $(ARGS)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m wallets.lives --lives $(LIVES) --seed $(SEED) --processes 2 --database postgresql \

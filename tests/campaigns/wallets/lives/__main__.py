@@ -1,6 +1,5 @@
 """Random lives: `python -m wallets.lives --lives 20 --seed 1`. A seed that failed is reproduced with `--lives 1`."""
 
-import argparse
 import contextlib
 import multiprocessing
 import sys
@@ -20,20 +19,14 @@ def main() -> int:
     parser.add_argument("--lives", type=int, default=20)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--processes", type=int, default=1, help="Processes that divide the seeds.")
-    parser.add_argument(
-        "--shared-nonces",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="Authorizations may pay an order and a response of a seller with the same payee.",
-    )
     given = parser.parse_args()
     if given.database == "postgresql" and programs() is None:
         print("--database postgresql: skipped, no initdb and postgres on this machine")
         return 0
-    report = LivesReport(given.database, given.shared_nonces)
+    report = LivesReport(given.database)
     with _server(given.database) as url:
         parts = [range(given.seed + n, given.seed + given.lives, given.processes) for n in range(given.processes)]
-        part = partial(run_part, given.database, url, shares_nonces=given.shared_nonces)
+        part = partial(run_part, given.database, url)
         if given.processes == 1:
             report.add(part(parts[0]))
         else:

@@ -261,6 +261,7 @@ ACTIONS: dict[Action, int] = {
     refund: 2,
     buy: 10,
     buy_again: 4,
+    share_nonce: 3,
     settle_directly: 2,
     buy_by_channel: 1,
     pay_unmatched: 1,
@@ -273,5 +274,3 @@ ACTIONS: dict[Action, int] = {
     restart: 1,
 }
 """Weights of the actions."""
-SHARING: dict[Action, int] = {share_nonce: 3}
-"""Actions that reproduce a known gap: one authorization pays an order and a response of the seller."""

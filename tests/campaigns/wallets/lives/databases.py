@@ -13,7 +13,7 @@ from payments.postgresql import empty_database, named_database
 from wallets.lives.runner import LivesReport, run
 
 
-def run_part(database: str, url: str | None, seeds: range, *, shares_nonces: bool) -> LivesReport:
+def run_part(database: str, url: str | None, seeds: range) -> LivesReport:
     """Run the lives of one process. `url` is that of a PostgreSQL server, or None for SQLite."""
     # The package x402 and the services log each rejected payment.
     logging.disable(logging.ERROR)
@@ -22,7 +22,7 @@ def run_part(database: str, url: str | None, seeds: range, *, shares_nonces: boo
             urls: Callable[[], str] = _sqlite(Path(folder))
         else:
             urls = partial(empty_database, named_database(url, f"lives{seeds[0]}"))
-        return run(LivesReport(database, shares_nonces), seeds, urls, partial(print, flush=True))
+        return run(LivesReport(database), seeds, urls, partial(print, flush=True))
 
 
 def _sqlite(folder: Path) -> Callable[[], str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from foreseal.payments.ledger import OrderState, TransitionNotAllowed
 from foreseal.payments.orders.reconciler import NotExpired
 from wallets.lives import checks
-from wallets.lives.actions import ACTIONS, SHARING
+from wallets.lives.actions import ACTIONS
 from wallets.lives.world import FINALITY, World
 from wallets.paid_shop import PATHS
 
@@ -24,8 +24,6 @@ class LivesReport:
     """Outcome of many lives."""
 
     database: str
-    shares_nonces: bool
-    """True if authorizations may pay an order and a response of the seller, a known gap."""
     lives: int = 0
     steps: int = 0
     counted: dict[str, int] = field(default_factory=dict)
@@ -78,15 +76,13 @@ def run(
 
 
 def _command(report: LivesReport, seed: int) -> str:
-    sharing = "" if report.shares_nonces else " --no-shared-nonces"
-    return f"python -m wallets.lives --lives 1 --seed {seed} --database {report.database}{sharing}"
+    return f"python -m wallets.lives --lives 1 --seed {seed} --database {report.database}"
 
 
 def live(world: World, report: LivesReport) -> list[str]:
     """Live one life up to its first fault."""
-    actions = ACTIONS | (SHARING if report.shares_nonces else {})
     for step in range(STEPS):
-        (action,) = world.draw.choices(list(actions), list(actions.values()))
+        (action,) = world.draw.choices(list(ACTIONS), list(ACTIONS.values()))
         action(world)
         report.steps += 1
         faults = checks.after_step(world)

@@ -31,7 +31,7 @@ def capture(world: World, id: str) -> None:
 
 @pytest.mark.timeout(240)
 def test_random_lives_deliver_only_what_is_paid(sqlite: Callable[[], str]) -> None:
-    report = runner.run(LivesReport("sqlite", shares_nonces=False), range(1, 3), sqlite, print)
+    report = runner.run(LivesReport("sqlite"), range(1, 3), sqlite, print)
     assert (report.lives, report.faults) == (2, [])
     assert report.steps == 2 * runner.STEPS
     assert any(name.startswith("killed") for name in report.counted)
