@@ -103,8 +103,8 @@ def test_payer_that_makes_settlements_revert_loses_its_budget(
             become(changed, unpriced_wallet())
 
     settlements.ledger = replace(ledger, passed=rejecting)
-    found = facilitator.settle(pay(WALLET, asked), asked)
-    assert not found.success
+    reverted = pay(WALLET, asked)
+    assert not facilitator.settle(reverted, asked).success
     facilitator.follow()
     settlements.ledger = ledger
     become(changed, spending_wallet(1_000))
@@ -117,7 +117,13 @@ def test_payer_that_makes_settlements_revert_loses_its_budget(
     assert facilitator.verify(pay(WALLET, asked), asked).invalid_reason == "gas_budget_spent"
     assert changed.sent_by(FACILITATOR.address) == sent
     assert facilitator.settle(pay(ORDINARY, asked), asked).success
-    # The budget is renewed.
+    # The budget is renewed, not for the payment that reverted.
     sender.fees = FeeSettings()
     become(changed, spending_wallet(1_000))
     assert facilitator.settle(pay(WALLET, asked), asked).success
+    changed.finalize()
+    facilitator.follow()
+    sent = changed.sent_by(FACILITATOR.address)
+    again = facilitator.verify(reverted, asked), facilitator.settle(reverted, asked)
+    assert (again[0].invalid_reason, again[1].error_reason) == ("gas_budget_spent", "gas_budget_spent")
+    assert changed.sent_by(FACILITATOR.address) == sent

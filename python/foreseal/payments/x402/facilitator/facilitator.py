@@ -168,7 +168,7 @@ class Facilitator:
         """Return why a valid transfer costs gas that it should not, or None."""
         requested = settled(payment, requirements)
         try:
-            self.settlements.sender.lost_gas.require_budget(requested.key.payer)
+            self.settlements.require_unspent(requested.key)
         except GasBudgetSpent as error:
             return self._failure(requested, GAS_BUDGET_SPENT, str(error))
         if path.has_code or _is_unsimulated(payment):

@@ -30,10 +30,11 @@ from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import DuplicateRecord, Ledger, SettlementState, Trigger, TxStatus, ensure, locked, read
-from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord
+from foreseal.payments.ledger.models import AttemptRecord, LostGasRecord, Purpose, TransactionRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none
 from foreseal.payments.signatures import SignerPath
 from foreseal.payments.transactions import (
+    GasBudgetSpent,
     RevertedPayment,
     TransactionCall,
     TransactionOutcome,
@@ -131,7 +132,7 @@ class Settlements:
             if self._begun(request):
                 return 0
             if target != BATCH_SETTLEMENT:
-                self.sender.lost_gas.require_budget(key.payer)
+                self.require_unspent(key)
             call = self.call(request.path, target, data)
             try:
                 with self.ledger.database.transaction() as tx:
@@ -159,6 +160,23 @@ class Settlements:
         """
         simulated = path.has_code or target == BATCH_SETTLEMENT
         return self.sender.with_node(path.node).call(target, data, simulated=simulated)
+
+    def require_unspent(self, key: PaymentKey) -> None:
+        """Raise `GasBudgetSpent` if the payer spent its budget, or made an earlier settlement of this payment revert.
+
+        Raises the node's errors.
+        """
+        self.sender.lost_gas.require_budget(key.payer)
+        query = (
+            select(func.sum(LostGasRecord.gas))
+            .join(AttemptRecord, AttemptRecord.hash == LostGasRecord.transaction_hash)
+            .join(TransactionRecord, TransactionRecord.id == AttemptRecord.transaction_id)
+            .where(TransactionRecord.purpose == Purpose.SETTLE, TransactionRecord.subject == key.name)
+        )
+        with self.ledger.database.reading() as tx:
+            gas = tx.execute(query).scalar_one()
+        if gas:
+            raise GasBudgetSpent(f"the payer made the settlement of this payment revert, at the cost of {gas} gas")
 
     def release(self, request: SettlementRequest) -> None:
         """Record that a payment is settled with amount 0. Raises `AlreadySettling`."""
