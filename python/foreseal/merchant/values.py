@@ -106,7 +106,16 @@ OrderState: TypeAlias = Literal[
 Purpose: TypeAlias = Literal["capture", "capture_batch", "cancel", "refund", "payout", "settle"]
 """Purpose of a transaction."""
 Reason: TypeAlias = Literal[
-    "underpaid", "overpaid", "late", "duplicate", "direct", "unmatched", "shared_payee", "granted", "sweep"
+    "underpaid",
+    "overpaid",
+    "late",
+    "duplicate",
+    "direct",
+    "unmatched",
+    "shared_payee",
+    "granted",
+    "channel_payout",
+    "sweep",
 ]
 """Reason why a transfer to the merchant matches no order."""
 Role: TypeAlias = Literal["reader", "cashier", "refunder", "admin", "publishable"]

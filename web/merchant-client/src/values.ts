@@ -150,6 +150,7 @@ export type Reason =
   | "unmatched"
   | "shared_payee"
   | "granted"
+  | "channel_payout"
   | "sweep";
 
 /** Role of an API key. Every role except PUBLISHABLE may read. */

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, and_, func, select
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainReceipt
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, transfer_call, transfers
+from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.disbursements import Disbursements, paid_by
 from foreseal.payments.ledger import (
@@ -176,8 +177,8 @@ class Refunds(Disbursements[RefundRecord]):
                 raise _ended(tx, source, transfer)
             if EFFECTED.index(transfer.step) < EFFECTED.index(self.merchant.refundable):
                 raise NotRefundable(f"transfer {source.transaction_hash} is {transfer.step}")
-            if transfer.sender in (ZERO_ADDRESS, self.merchant.payee):
-                raise NotRefundable(f"transfer {source.transaction_hash} has no other account as its sender")
+            if transfer.sender in (ZERO_ADDRESS, BATCH_SETTLEMENT, self.merchant.payee):
+                raise NotRefundable(f"transfer {source.transaction_hash} has no account of a payer as its sender")
             if (amount or 0) > transfer.amount:
                 raise InsufficientAmount(amount, transfer.amount)
             resolve(tx)

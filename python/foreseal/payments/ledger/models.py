@@ -73,6 +73,8 @@ class Reason(StrEnum):
     """No sale of this database has its authorization: another service with the payee may have delivered for it."""
     GRANTED = "granted"
     """It pays an x402 response. Only the event of the order that it refers to has this reason."""
+    CHANNEL_PAYOUT = "channel_payout"
+    """It came out of x402 payment channels, for vouchers that paid responses."""
     SWEEP = "sweep"
     """It moved to the merchant what its batch capture contract had received in earlier transactions."""
 

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.chain import ChainLog, FinalityBroken, Transfer
+from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import (
     IN_FLIGHT,
     ConcurrentUpdate,
@@ -252,6 +253,9 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     transfer, order = observed.transfer, None
     if observed.batch_capture is not None and transfer.sender == observed.batch_capture:
         _suspend(tx, observed, Reason.SWEEP, None)
+        return
+    if transfer.sender == BATCH_SETTLEMENT:
+        _suspend(tx, observed, Reason.CHANNEL_PAYOUT, None)
         return
     lock_payer(tx, observed.chain_id, transfer.sender)
     by_authorization = False

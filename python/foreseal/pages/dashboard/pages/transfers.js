@@ -23,7 +23,8 @@ const RESOLUTIONS = [{ value: 'false', label: 'Open' }, { value: 'true', label: 
 const REASONS = {
   underpaid: 'less than its order', overpaid: 'more than its order', late: 'its order has ended', duplicate: 'its order is paid already',
   direct: 'paid without the authorization of its order', unmatched: 'names no order',
-  shared_payee: 'names no order; another service with this payee may have delivered for it', sweep: 'moved from the batch capture contract',
+  shared_payee: 'names no order; another service with this payee may have delivered for it',
+  channel_payout: 'paid out of x402 payment channels', sweep: 'moved from the batch capture contract',
 };
 
 export const title = () => 'Unmatched transfers';

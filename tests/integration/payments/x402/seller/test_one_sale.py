@@ -26,6 +26,7 @@ from foreseal.payments.x402.payment_key import Payment, PaymentKey
 from foreseal.payments.x402.seller import grants as grants_module
 from foreseal.payments.x402.seller.grants import GrantedResponse, GrantLease, GrantRequest, Grants
 from live.blocks import wait_for
+from payments.fake.contracts import TOKEN, call_data
 from payments.shop import ADDRESS, BUYER, SHOP, Killed, Make, Shop
 from payments.x402.paying import demand
 from payments.x402.world import NETWORK
@@ -288,6 +289,18 @@ def test_settlement_by_permit2_is_matched_by_its_transaction(shop: Shop, seller:
     shop.pay(300)
     shop.watcher.poll()
     assert (paid(shop), unmatched(shop)) == ([(None, lease.id), (None, None)], [("unmatched", None)])
+
+
+@pytest.mark.fake_chain
+def test_payout_of_channels_is_listed_as_such_and_not_refunded(shop: Shop) -> None:
+    shop.chain.change(lambda state: state.balances.update({BATCH_SETTLEMENT.lower(): 2100}))
+    call = call_data("transfer(address,uint256)", SHOP.address, 2100)
+    shop.chain.inject(BATCH_SETTLEMENT.lower(), TOKEN, call)
+    shop.chain.mine()
+    shop.settle()
+    assert unmatched(shop) == [("channel_payout", None)]
+    with pytest.raises(NotRefundable, match="has no account of a payer"):
+        refund(shop)
 
 
 def test_voucher_is_entered_again_with_its_grant(shop: Shop, seller: Seller) -> None:
