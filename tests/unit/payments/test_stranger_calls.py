@@ -4,7 +4,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import orjson
 import pytest
+from eth_abi.abi import encode
 
 from foreseal.client import Options
 from foreseal.client.errors import ConnectionLost, TimedOut
@@ -272,3 +274,18 @@ def test_call_that_needs_more_gas_reverts(message: str) -> None:
     node.fail(RpcError(-32000, message))
     with pytest.raises(Reverted, match=message[:10]):
         node.call()
+
+
+def test_reason_of_a_revert_is_short_and_printable() -> None:
+    reason = "out\x1b[31m\n" + "x" * 1_000_000
+    data = bytes.fromhex("08c379a0") + encode(["string"], [reason])
+    for message, shown in (
+        ("execution reverted", "out?[31m?" + "x" * 291),
+        (reason + "revert", "out?[31m?" + "x" * 291),
+    ):
+        node = Node()
+        node.fail(RpcError(3, message, orjson.dumps("0x" + data.hex()) if message == "execution reverted" else None))
+        with pytest.raises(Reverted) as found:
+            node.call()
+        assert str(found.value).endswith(shown)
+        assert len(found.value.data) <= 4_096

@@ -40,6 +40,8 @@ _REVERTS = (
     "return data out of bounds",
     "gas uint64 overflow",
 )
+# Longest text of an error in characters, and revert data in bytes. A reason of the token has fewer than 100.
+_MAX_TEXT, _MAX_DATA = 300, 4_096
 _ERROR_STRING = bytes.fromhex("08c379a0")
 
 
@@ -66,8 +68,13 @@ def to_chain_error(method: str, error: RpcError | ClientError) -> ChainError:
         return Incomplete(f"{method}: {error}")
     if method in ("eth_call", "eth_estimateGas") and _is_revert(error):
         data = _revert_data(error.data)
-        return Reverted(_reason(data) or error.message, data)
-    return RejectedByNode(f"{method}: {error.message} ({error.code})")
+        return Reverted(_shown(_reason(data) or error.message), data[:_MAX_DATA])
+    return RejectedByNode(f"{method}: {_shown(error.message)} ({error.code})")
+
+
+def _shown(text: str) -> str:
+    """Return a text for messages and logs: a contract chooses its revert reason, and anybody may deploy one."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_MAX_TEXT])
 
 
 def _is_revert(error: RpcError) -> bool:

@@ -20,8 +20,10 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     model_validator,
+    with_config,
 )
 from starlette.requests import Request
+from typing_extensions import TypedDict
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.amounts import MAX_AMOUNT
@@ -264,6 +266,18 @@ SETTLED: TypeAdapter[Deposit | ChannelClaim | Sweep | Refund] = TypeAdapter(
 """Payloads of `batch-settlement` that a facilitator settles."""
 
 
+@with_config(ConfigDict(strict=True, extra="allow"))
+class WireExtra(TypedDict, total=False):
+    """Members of `extra` that the package's schemes read. There may be others."""
+
+    name: str | None
+    version: str | None
+    assetTransferMethod: str | None
+    facilitatorAddress: _Address | None
+    receiverAuthorizer: _Address | None
+    withdrawDelay: Annotated[int, Field(ge=0, lt=2**40)] | None
+
+
 class WireRequirements(PaymentRequirements):
     """Payment requirements of the package, with formats for the fields that it leaves as plain texts."""
 
@@ -271,6 +285,7 @@ class WireRequirements(PaymentRequirements):
     asset: _Address
     amount: Uint
     pay_to: _Address
+    extra: WireExtra = Field(default_factory=WireExtra)  # type: ignore[assignment]
 
 
 class WirePayment(PaymentPayload):

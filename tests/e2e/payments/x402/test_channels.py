@@ -1,12 +1,16 @@
 """batch-settlement: twenty requests by vouchers on one deposit, one claim, and every rejection of a channel."""
 
 import asyncio
+import base64
 from dataclasses import replace
+from enum import StrEnum
 
 import httpx
 import pytest
 from sqlalchemy import select
 
+from foreseal.payments.transactions import FeeSettings
+from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import GrantRecord
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.channel_buying import Recorded, buy_once, buying, manager
@@ -56,6 +60,33 @@ def test_deposit_of_a_wallet_that_would_cost_gas_for_nothing_is_rejected(
         assert answers[0].status_code == 402, answers[0].text
         assert selling.runs == {}
         assert world.sent_by(FACILITATOR.address) == sent
+
+
+def test_deposits_that_revert_have_the_budget_of_their_payer(world: World, selling: Selling) -> None:
+    facilitator = selling.facilitator._facilitator
+    settlements, payer = facilitator.settlements, BUYERS[22]
+    settlements.sender.fees = FeeSettings(payer_lost_gas=1, code_lost_gas=10**9)
+    ledger = settlements.ledger
+
+    def become(code: bytes) -> None:
+        world.rpc("anvil_setCode", payer.address, "0x" + code.hex())
+
+    def rejecting(point: StrEnum) -> None:
+        if point is PaidPoint.SETTLEMENT_STORED:
+            become(unpriced_wallet())
+
+    with world.rollback():
+        become(spending_wallet(1_000))
+        settlements.ledger = replace(ledger, passed=rejecting)
+        assert buying(selling, payer, 1)[0][0].status_code == 402
+        facilitator.follow()
+        settlements.ledger = ledger
+        become(spending_wallet(1_000))
+        sent, runs = world.sent_by(FACILITATOR.address), dict(selling.runs)
+        (answer,), _ = buying(selling, payer, 1)
+        assert "gas_budget_spent" in base64.b64decode(answer.headers["payment-required"]).decode()
+        assert (world.sent_by(FACILITATOR.address), dict(selling.runs)) == (sent, runs)
+        assert buying(selling, BUYERS[21], 1)[0][0].status_code == 200
 
 
 def test_claimed_voucher_is_rejected(selling: Selling) -> None:

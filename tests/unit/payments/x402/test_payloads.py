@@ -6,7 +6,7 @@ import orjson
 import pytest
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from foreseal.payments.x402.payloads import Malformed, read_body
+from foreseal.payments.x402.payloads import Malformed, WireRequirements, read_body, validate_payload
 from foreseal.payments.x402.payment_key import granted, settled
 
 ACCOUNT = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
@@ -58,6 +58,20 @@ def read(body: Any) -> tuple[PaymentPayload, PaymentRequirements]:
         ({"paymentRequirements": demand(amount="-5")}, "paymentRequirements.amount: '-5' must match"),
         ({"paymentRequirements": demand(amount=str(2**256))}, "paymentRequirements.amount: exceeds uint256"),
         ({"paymentRequirements": demand(network="eip155:0")}, "paymentRequirements.network: 'eip155:0' must match"),
+        (
+            {"paymentRequirements": demand(extra={"receiverAuthorizer": [1]})},
+            "paymentRequirements.extra.receiverAuthorizer: [1] must be a string",
+        ),
+        (
+            {"paymentRequirements": demand(extra={"receiverAuthorizer": "0x12"})},
+            "paymentRequirements.extra.receiverAuthorizer: '0x12' must match",
+        ),
+        (
+            {"paymentRequirements": demand(extra={"withdrawDelay": {}})},
+            "paymentRequirements.extra.withdrawDelay: {} must be a whole number",
+        ),
+        ({"paymentRequirements": demand(extra={"name": 5})}, "paymentRequirements.extra.name: 5 must be a string"),
+        ({"paymentRequirements": demand(extra=None)}, "paymentRequirements.extra: must be an object, got None"),
         ({"paymentPayload": {"x402Version": 1}}, "paymentPayload.x402Version: 1 must be 2"),
         ({"paymentPayload": {"payload": {}}}, "paymentPayload.x402Version: is missing"),
     ],
@@ -66,6 +80,12 @@ def test_invalid_facilitator_call_names_the_field(changes: dict[str, Any], messa
     with pytest.raises(Malformed) as error:
         read(call({}, **changes))
     assert str(error.value).startswith(message)
+
+
+def test_further_members_of_extra_are_kept() -> None:
+    extra = {"name": "USDC", "withdrawDelay": 900, "minDeposit": "7", "other": [1]}
+    assert validate_payload(WireRequirements, demand(extra=extra)).extra == extra
+    assert validate_payload(WireRequirements, demand()).extra == {}
 
 
 def test_body_without_a_payment_is_rejected() -> None:

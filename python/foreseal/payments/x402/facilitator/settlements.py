@@ -131,7 +131,7 @@ class Settlements:
                 return None  # another settlement of this payer is in flight
             if self._begun(request):
                 return 0
-            if target != BATCH_SETTLEMENT:
+            if request.payment.amount is not None:
                 self.require_unspent(key)
             call = self.call(request.path, target, data)
             try:
@@ -327,16 +327,17 @@ class Settlements:
         return outcome
 
     def _record_lost_gas(self, row: SettlementRecord, receipt: ChainReceipt) -> None:
-        """Record the gas that a payer wasted. A call about channels has several payers, and a transfer has a payee."""
-        if row.payee is None or row.amount is None:
+        """Record the gas that a payer wasted. A call about channels other than a deposit may have several payers."""
+        if row.amount is None:
             return
         key = PaymentKey(row.chain_id, row.contract, row.payer, bytes(row.nonce))
         if row.contract == row.token:
             # Any account may submit the authorization first; the payee then has the money.
             paid = spent_by(self.sender.node, key)
-            if paid is not None and (paid.recipient, paid.amount) == (row.payee, row.amount):
+            if paid is not None and (paid.recipient, paid.amount) == (row.payee or BATCH_SETTLEMENT, row.amount):
                 return
-        parties = TransferParties(row.payer, [row.payee], None if row.contract == row.token else row.contract)
+        executor = None if row.contract == row.token else row.contract
+        parties = TransferParties(row.payer, [row.payee or BATCH_SETTLEMENT], executor)
         reverted = RevertedPayment(row.token, parties, row.deadline, receipt.gas_used)
         # Anybody may have named the token.
         self.sender.lost_gas.record(receipt, [reverted], self.sender.node.for_party(row.token))
