@@ -46,12 +46,24 @@ NODE_ROWS = (
     ("Processes", ("process_", "foreseal_memory_", "foreseal_restarts_", "foreseal_heartbeat_", "foreseal_build_info")),
 )
 PAY_ROWS = (
-    ("Payments", ("foreseal_pay_transitions_", "foreseal_pay_capture_", "foreseal_pay_rejections_", "foreseal_pay_oldest_")),
+    (
+        "Payments",
+        (
+            "foreseal_pay_transitions_",
+            "foreseal_pay_capture_",
+            "foreseal_pay_rejections_",
+            "foreseal_pay_oldest_",
+            "foreseal_pay_code_",
+        ),
+    ),
     ("Requests", ("foreseal_pay_request_", "foreseal_pay_requests_", "foreseal_pay_shopper_")),
     ("Node and payees", ("foreseal_pay_node_", "foreseal_pay_blocks_", "foreseal_pay_payee_")),
     ("Transfers", ("foreseal_pay_set_aside", "foreseal_pay_ignored_", "foreseal_pay_watcher_")),
     ("Webhooks", ("foreseal_pay_webhook",)),
-    ("Worker and database", ("foreseal_pay_worker_", "foreseal_pay_task_", "foreseal_pay_database_", "foreseal_pay_orders_")),
+    (
+        "Worker and database",
+        ("foreseal_pay_worker_", "foreseal_pay_task_", "foreseal_pay_database_", "foreseal_pay_orders_"),
+    ),
     ("Processes", ("foreseal_pay_processes", "foreseal_pay_check_")),
 )
 Rows = Sequence[tuple[str, Sequence[str]]]

@@ -59,4 +59,4 @@ def _made(configuration: Configuration, database: Database, node: RpcNode, accou
     patience = Waiter(seconds=section.wait_seconds)
     trusted = frozenset() if configuration.token is None else frozenset({configuration.token.address})
     bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees), trusted)
-    return Facilitator(Settlements(ledger, sender, patience), bounds)
+    return Facilitator(Settlements(ledger, sender, patience, bounds.trusts), bounds)

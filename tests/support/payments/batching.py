@@ -3,14 +3,16 @@
 from eth_account.signers.local import LocalAccount
 from sqlalchemy import select
 
+from foreseal.payments.ledger import Database
 from foreseal.payments.ledger.models import (
+    LostGasRecord,
     Reason,
     TransactionRecord,
     TransferRecord,
     UnmatchedTransferRecord,
 )
-from foreseal.payments.ledger.queries import fetch_all
-from payments.people import BATCH_CAPTURE
+from foreseal.payments.ledger.queries import ColumnValues, fetch_all, insert_all
+from payments.people import BATCH_CAPTURE, BUYER
 from payments.scan import captured_by_contract, received
 from payments.shop import Shop
 
@@ -54,3 +56,17 @@ def group(shop: Shop, *buyers: LocalAccount) -> list[str]:
     payments = [shop.payment(id, 100 + at, buyer) for at, (id, buyer) in enumerate(zip(names, buyers, strict=True))]
     assert shop.store_group(payments) == names
     return names
+
+
+def lose_gas(database: Database, chain_id: int, time: int) -> None:
+    """Record a reverted transaction of a payer with code that cost the whole budget."""
+    values: ColumnValues = {
+        LostGasRecord.chain_id: chain_id,
+        LostGasRecord.transaction_hash: "0x01",
+        LostGasRecord.payer: BUYER.address,
+        LostGasRecord.gas: 12_000_000,
+        LostGasRecord.has_code: True,
+        LostGasRecord.time: time,
+    }
+    with database.transaction() as tx:
+        insert_all(tx, LostGasRecord, [values])

@@ -30,7 +30,7 @@ from foreseal.payments.transactions.intents import (
     open_subjects,
     read_intent,
 )
-from foreseal.payments.transactions.lost_gas import LostGas, RevertedPayment
+from foreseal.payments.transactions.lost_gas import LostGas, RevertedPayment, read_lost_gas
 from foreseal.payments.transactions.open_transactions import (
     OpenTransaction,
     WaitingTransaction,
@@ -99,6 +99,7 @@ __all__ = [
     "open_subjects",
     "open_transactions",
     "read_intent",
+    "read_lost_gas",
     "record_deliveries",
     "record_delivery",
     "record_outcome",

@@ -53,6 +53,28 @@ class RevertedPayment:
     end: int | None
     """Time in seconds since 1970 from which it is not valid; None if it is always valid."""
     gas: int
+    runs_code: bool = False
+    """True if code of a stranger runs besides that of the payer: of a token that a stranger named."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostGasTotals:
+    """Gas lost within `LOST_GAS_PERIOD`."""
+
+    total: int
+    by_code: int
+    """Gas lost to payers with code."""
+
+
+def read_lost_gas(tx: Connection, chain_id: int, now: float) -> LostGasTotals:
+    """Return the gas lost on a chain. `now` is Unix time in seconds."""
+    query = select(LostGasRecord.has_code, func.sum(LostGasRecord.gas)).where(_counts(chain_id, now))
+    found = {bool(has_code): int(gas) for has_code, gas in tx.execute(query.group_by(LostGasRecord.has_code))}
+    return LostGasTotals(sum(found.values()), found.get(True, 0))
+
+
+def _counts(chain_id: int, now: float) -> ColumnElement[bool]:
+    return (LostGasRecord.chain_id == chain_id) & (LostGasRecord.time > now - LOST_GAS_PERIOD)
 
 
 class LostGas:
@@ -86,7 +108,7 @@ class LostGas:
                 LostGasRecord.transaction_hash: receipt.transaction_hash,
                 LostGasRecord.payer: payer,
                 LostGasRecord.gas: gas,
-                LostGasRecord.has_code: causes[0][1],
+                LostGasRecord.has_code: causes[0][1] or mine[0].runs_code,
                 LostGasRecord.time: self._ledger.clock(),
             }
             with self._ledger.database.transaction() as tx:
@@ -95,17 +117,18 @@ class LostGas:
             details = {"payer": payer, "transaction": receipt.transaction_hash, "lost_gas": gas}
             _log.warning("a payment reverted", extra=details)
 
-    def find_spent(self, payers: Collection[str]) -> dict[str, GasBudgetSpent]:
+    def find_spent(self, payers: Collection[str], *, runs_code: bool = False) -> dict[str, GasBudgetSpent]:
         """Return the payers whose budget is spent, with the reason. Raises the node's errors.
 
-        What another process records in the same second may be missing.
+        With `runs_code`, the budget of payers with code applies to all. What another process records in the same second
+        may be missing.
         """
         now = self._ledger.clock()
         if self._empty_at == now:
             return {}
         with self._ledger.database.reading() as tx:
-            total, by_code = self._totals(tx)
-            if not total:
+            lost_gas = read_lost_gas(tx, self._chain_id, now)
+            if not lost_gas.total:
                 self._empty_at = now
                 return {}
             lost = self._by_payer(tx, payers)
@@ -118,38 +141,29 @@ class LostGas:
             for payer, gas in lost.items()
             if gas >= fees.payer_lost_gas
         }
-        if by_code >= fees.code_lost_gas:
+        if lost_gas.by_code >= fees.code_lost_gas:
             message = (
-                f"transactions of payers with code that reverted cost {by_code} gas within an hour; the maximum is "
-                f"code_lost_gas = {fees.code_lost_gas}"
+                f"transactions of payers with code that reverted cost {lost_gas.by_code} gas within an hour; the "
+                f"maximum is code_lost_gas = {fees.code_lost_gas}"
             )
-            for payer in self._with_code([each for each in payers if each not in spent]):
+            others = [each for each in payers if each not in spent]
+            for payer in others if runs_code else self._with_code(others):
                 spent[payer] = GasBudgetSpent(message)
         return spent
 
-    def require_budget(self, payer: str) -> None:
-        """Raise `GasBudgetSpent` if the budget of a payer is spent, and the node's errors."""
-        for error in self.find_spent([payer]).values():
+    def require_budget(self, payer: str, *, runs_code: bool = False) -> None:
+        """Raise `GasBudgetSpent` if the budget of a payer is spent (`find_spent`), and the node's errors."""
+        for error in self.find_spent([payer], runs_code=runs_code).values():
             raise error
-
-    def _totals(self, tx: Connection) -> tuple[int, int]:
-        """Return the gas lost within the period: to all payers, and to those with code."""
-        query = select(LostGasRecord.has_code, func.sum(LostGasRecord.gas)).where(self._counts())
-        found = {bool(has_code): int(gas) for has_code, gas in tx.execute(query.group_by(LostGasRecord.has_code))}
-        return sum(found.values()), found.get(True, 0)
 
     def _by_payer(self, tx: Connection, payers: Collection[str]) -> dict[str, int]:
         found: dict[str, int] = {}
         for chunk in chunks(sorted(set(payers))):
             query = select(LostGasRecord.payer, func.sum(LostGasRecord.gas)).where(
-                self._counts(), LostGasRecord.payer.in_(chunk)
+                _counts(self._chain_id, self._ledger.clock()), LostGasRecord.payer.in_(chunk)
             )
             found |= {payer: int(gas) for payer, gas in tx.execute(query.group_by(LostGasRecord.payer))}
         return found
-
-    def _counts(self) -> ColumnElement[bool]:
-        since = self._ledger.clock() - LOST_GAS_PERIOD
-        return (LostGasRecord.chain_id == self._chain_id) & (LostGasRecord.time > since)
 
     def _with_code(self, payers: Sequence[str]) -> list[str]:
         batch = RequestBatch()

@@ -10,6 +10,7 @@ from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookR
 from foreseal.payments.destinations.registry import Destinations
 from foreseal.payments.ledger import REVERSIBLE, Database, OrderState
 from foreseal.payments.ledger.models import OrderRecord
+from foreseal.payments.transactions import read_lost_gas
 from foreseal.payments.workers.account_check import AccountCheck, WaitingAccount
 from foreseal.payments.workers.process_registry import ProcessRegistry
 
@@ -32,6 +33,8 @@ class CheckedDatabase:
     """Open orders whose destination is not configured."""
     waiting: Mapping[str, WaitingAccount] = field(default_factory=dict)
     """Accounts with a transaction that no block includes, by address."""
+    code_lost_gas: int = 0
+    """Gas within an hour of transactions that payers with code made revert."""
 
 
 class OrdersWithoutDestination:
@@ -78,10 +81,12 @@ class DatabaseCheck:
         clock: Callable[[], float],
         orders: OrdersWithoutDestination,
         accounts: AccountCheck,
+        chain_id: int,
     ) -> None:
         """Set up the check. `clock` is Unix time in seconds."""
         self._orders = orders
         self._accounts = accounts
+        self._chain_id = chain_id
         self._database = database
         self._processes = processes
         self._clock = clock
@@ -98,8 +103,9 @@ class DatabaseCheck:
                 counts = dict(tx.execute(query.group_by(DeliveryRecord.state)).all())
                 without_destination = self._orders.count(tx)
                 accounts = self._accounts(tx)
+                lost = read_lost_gas(tx, self._chain_id, self._clock())
             processes = self._processes.count(self._clock())
         except SQLAlchemyError:
             return CheckedDatabase(reachable=False)
         waiting, dead = counts.get(DeliveryState.WAITING, 0), counts.get(DeliveryState.DEAD, 0)
-        return CheckedDatabase(True, waiting, dead, processes, without_destination, accounts)
+        return CheckedDatabase(True, waiting, dead, processes, without_destination, accounts, lost.by_code)

@@ -40,7 +40,7 @@ class HealthMonitor:
         node_check = NodeCheck(backend.node, backend.chain_id, payees, minimum)
         orders = OrdersWithoutDestination(backend.destinations, backend.monotonic)
         accounts = AccountCheck(backend.chain_id, self.node)
-        database_check = DatabaseCheck(backend.database, processes, backend.clock, orders, accounts)
+        database_check = DatabaseCheck(backend.database, processes, backend.clock, orders, accounts, backend.chain_id)
         self._backend = backend
         self._worker = worker
         self._webhooks = webhooks
@@ -138,7 +138,9 @@ class HealthMonitor:
         if not database.reachable:
             reasons.append(reason("database_unreachable", "the database does not respond"))
         reasons += health_report.write_reasons(self._writes.progress.age, MAX_WRITE_AGE)
-        reasons += blocked_reasons(database.waiting, self._backend.configuration.policy.patience_blocks)
+        policy = self._backend.configuration.policy
+        reasons += blocked_reasons(database.waiting, policy.patience_blocks)
+        reasons += health_report.lost_gas_reasons(database.code_lost_gas, policy.code_lost_gas)
         if database.without_destination:
             message = (
                 f"{database.without_destination} open orders have a token and payee that no destination has: "

@@ -31,6 +31,7 @@ _WARNINGS = frozenset(
         "payee_low",
         "account_low",
         "account_blocked",
+        "gas_budget_spent",
         "orders_without_destination",
         "transfers_set_aside",
         "watcher_stalled",
@@ -74,6 +75,17 @@ def write_reasons(age: float, limit: float) -> list[HealthReason]:
 def stalled_reasons(code: str, task: str, age: float, limit: float) -> list[HealthReason]:
     """Return a reason if a task has made no progress for `limit` seconds."""
     return [] if age <= limit else [reason(code, f"{task} has made no progress for {age:.0f} s: see the log")]
+
+
+def lost_gas_reasons(gas: int, budget: int) -> list[HealthReason]:
+    """Return a reason if reverted transactions of payers with code cost their budget of gas within an hour."""
+    if gas < max(budget, 1):
+        return []
+    message = (
+        f"transactions of payers with code that reverted cost {gas} gas within an hour; the maximum is "
+        f"policy.code_lost_gas = {budget}: until then such payers are captured only on request, and cannot pay by x402"
+    )
+    return [reason("gas_budget_spent", message)]
 
 
 def ether_reasons(node: CheckedNode, role: str, unit: str) -> list[HealthReason]:

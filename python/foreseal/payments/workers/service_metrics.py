@@ -60,6 +60,7 @@ class ServiceMetrics:
             *_payee_metrics(monitor),
             *_worker_metrics(worker),
             *_progress_metrics(monitor),
+            *_lost_gas_metrics(monitor),
             *_transfer_metrics(worker),
             *_database_metrics(monitor),
         )
@@ -168,6 +169,14 @@ def _progress_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
         "Time since the last successful read of transfers, by destination.",
         lambda: _by_label(monitor.watcher_ages()),
         ("destination",),
+    )
+
+
+def _lost_gas_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
+    yield Gauge(
+        "foreseal_pay_code_lost_gas",
+        "Gas within an hour of transactions that payers with code made revert.",
+        lambda: _one(monitor.database().code_lost_gas),
     )
 
 

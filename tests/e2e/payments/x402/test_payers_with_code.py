@@ -11,10 +11,11 @@ from foreseal.payments.chain import TemporaryRejection
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
+from foreseal.payments.x402.facilitator.settlements import Settlements
 from foreseal.payments.x402.payment_key import settled
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.paying import demand, over_permit2, pay
-from payments.x402.world import BUYERS, FACILITATOR, World
+from payments.x402.world import BUYERS, FACILITATOR, PATIENT, STRANGER, World
 
 WALLET, ORDINARY = BUYERS[20], BUYERS[21]
 DEMANDS = [demand(1000), over_permit2(1100), demand(1000, "upto")]
@@ -127,3 +128,23 @@ def test_payer_that_makes_settlements_revert_loses_its_budget(
     again = facilitator.verify(reverted, asked), facilitator.settle(reverted, asked)
     assert (again[0].invalid_reason, again[1].error_reason) == ("gas_budget_spent", "gas_budget_spent")
     assert changed.sent_by(FACILITATOR.address) == sent
+
+
+def test_token_of_a_stranger_has_the_budget_of_code(changed: World, facilitator: Facilitator) -> None:
+    trusting, asked = facilitator.settlements, demand(1000)
+    trusting.sender.fees = FeeSettings(payer_lost_gas=10**9, code_lost_gas=1)
+
+    def empty(point: StrEnum) -> None:
+        if point is PaidPoint.SETTLEMENT_STORED:
+            held = changed.balance(ORDINARY.address)
+            changed.act(ORDINARY, "transfer(address,uint256)", STRANGER.address, held)
+
+    losing = Settlements(replace(trusting.ledger, passed=empty), trusting.sender, PATIENT, lambda token: False)
+    distrusting = Facilitator(losing)
+    assert not distrusting.settle(pay(ORDINARY, asked), asked).success
+    distrusting.follow()
+    losing.ledger = trusting.ledger
+    payment = pay(BUYERS[19], asked)
+    assert distrusting.verify(payment, asked).invalid_reason == "gas_budget_spent"
+    assert distrusting.settle(payment, asked).error_reason == "gas_budget_spent"
+    assert facilitator.settle(payment, asked).success

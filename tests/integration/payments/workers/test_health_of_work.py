@@ -15,6 +15,7 @@ from foreseal.payments.workers.process_registry import WorkShare
 from foreseal.payments.workers.write_check import MAX_WRITE_AGE, WriteCheck
 from payments.api.monitored import MonitoredService
 from payments.api.service_harness import ServiceHarness, conforms
+from payments.batching import lose_gas
 from payments.shop import SHOP
 from payments.write_lock import limit_writes, without_writes
 
@@ -320,3 +321,14 @@ def test_included_transaction_that_is_not_final_blocks_nothing(
     assert service.order("a").step in (Finality.PROVISIONAL, Finality.CONFIRMED)
     monitored.health()
     assert metrics(monitored)[WAITING] == 0
+
+
+def test_budget_of_payers_with_code_that_is_spent_is_degraded(
+    service: ServiceHarness, monitored: MonitoredService
+) -> None:
+    assert metrics(monitored)["foreseal_pay_code_lost_gas"] == 0
+    lose_gas(monitored.backend.database, service.chain.chain_id, service.chain.time)
+    health = monitored.health()
+    assert (health["status"], codes(health)) == ("degraded", ["gas_budget_spent"])
+    assert "policy.code_lost_gas = 12000000" in health["reasons"][0]["message"]
+    assert metrics(monitored)["foreseal_pay_code_lost_gas"] == 12_000_000

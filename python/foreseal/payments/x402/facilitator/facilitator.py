@@ -168,7 +168,7 @@ class Facilitator:
         """Return why a valid transfer costs gas that it should not, or None."""
         requested = settled(payment, requirements)
         try:
-            self.settlements.require_unspent(requested.key)
+            self.settlements.require_unspent(requested)
         except GasBudgetSpent as error:
             return self._failure(requested, GAS_BUDGET_SPENT, str(error))
         if path.has_code or _is_unsimulated(payment):

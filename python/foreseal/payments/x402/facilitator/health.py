@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.chain import CircuitBreaker
 from foreseal.payments.configuration.sections import NodeSection
+from foreseal.payments.transactions import read_lost_gas
 from foreseal.payments.workers import health_report
 from foreseal.payments.workers.account_check import AccountCheck, WaitingAccount, blocked_reasons
 from foreseal.payments.workers.background_check import BackgroundCheck
@@ -26,6 +27,8 @@ class _CheckedDatabase:
     open: int
     """Settlements that are not final."""
     waiting: Mapping[str, WaitingAccount]
+    code_lost_gas: int
+    """Gas within an hour of settlements that payers with code made revert."""
 
 
 class FacilitatorHealth:
@@ -48,7 +51,8 @@ class FacilitatorHealth:
         self._account = facilitator.account.address
         self._settlements = facilitator.settlements
         self._followed = facilitator.followed
-        self._patience_blocks = facilitator.settlements.sender.fees.patience_blocks
+        self._fees = facilitator.settlements.sender.fees
+        self._chain_id = node.chain_id
         self._max_age = MAX_TASK_AGE + (node.timeout_ms + node.poll_ms) / 1000
         self._breaker = breaker
         self._clock = clock
@@ -92,9 +96,10 @@ class FacilitatorHealth:
         ]
         if not reachable:
             reasons.append(health_report.reason("database_unreachable", "the database does not respond"))
-        checked = open_.value or _CheckedDatabase(0, {})
+        checked = open_.value or _CheckedDatabase(0, {}, 0)
         reasons += health_report.write_reasons(self._writes.progress.age, MAX_WRITE_AGE)
-        reasons += blocked_reasons(checked.waiting, self._patience_blocks)
+        reasons += blocked_reasons(checked.waiting, self._fees.patience_blocks)
+        reasons += health_report.lost_gas_reasons(checked.code_lost_gas, self._fees.code_lost_gas)
         task = "the check of settlements that are not final"
         reasons += health_report.stalled_reasons("following_stalled", task, self._followed.age, self._max_age)
         waiting = checked.waiting.get(self._account)
@@ -125,6 +130,7 @@ class FacilitatorHealth:
         try:
             with self._settlements.ledger.database.reading() as tx:
                 waiting = self._accounts(tx)
-            return _CheckedDatabase(self._settlements.count_open(), waiting)
+                lost = read_lost_gas(tx, self._chain_id, self._clock())
+            return _CheckedDatabase(self._settlements.count_open(), waiting, lost.by_code)
         except SQLAlchemyError:
             return None

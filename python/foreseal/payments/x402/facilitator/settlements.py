@@ -91,10 +91,22 @@ class SettlementRequest:
     """Node for the calls about the payment."""
 
 
+def _trusts_all(_: str) -> bool:
+    return True
+
+
 class Settlements:
     """Settlements whose gas one key pays."""
 
-    def __init__(self, ledger: Ledger, sender: TransactionSender, patience: Waiter | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        sender: TransactionSender,
+        patience: Waiter | None = None,
+        trusts: Callable[[str], bool] = _trusts_all,
+    ) -> None:
+        """Set up. `trusts` returns False for a token whose code may be a stranger's."""
+        self._trusts = trusts
         self.ledger = ledger
         self.sender = sender
         self.patience = patience or Waiter()
@@ -132,7 +144,7 @@ class Settlements:
             if self._begun(request):
                 return 0
             if request.payment.amount is not None:
-                self.require_unspent(key)
+                self.require_unspent(request.payment)
             call = self.call(request.path, target, data)
             try:
                 with self.ledger.database.transaction() as tx:
@@ -161,12 +173,13 @@ class Settlements:
         simulated = path.has_code or target == BATCH_SETTLEMENT
         return self.sender.with_node(path.node).call(target, data, simulated=simulated)
 
-    def require_unspent(self, key: PaymentKey) -> None:
+    def require_unspent(self, payment: Payment) -> None:
         """Raise `GasBudgetSpent` if the payer spent its budget, or made an earlier settlement of this payment revert.
 
         Raises the node's errors.
         """
-        self.sender.lost_gas.require_budget(key.payer)
+        key = payment.key
+        self.sender.lost_gas.require_budget(key.payer, runs_code=not self._trusts(payment.token))
         query = (
             select(func.sum(LostGasRecord.gas))
             .join(AttemptRecord, AttemptRecord.hash == LostGasRecord.transaction_hash)
@@ -338,7 +351,9 @@ class Settlements:
                 return
         executor = None if row.contract == row.token else row.contract
         parties = TransferParties(row.payer, [row.payee or BATCH_SETTLEMENT], executor)
-        reverted = RevertedPayment(row.token, parties, row.deadline, receipt.gas_used)
+        reverted = RevertedPayment(
+            row.token, parties, row.deadline, receipt.gas_used, runs_code=not self._trusts(row.token)
+        )
         # Anybody may have named the token.
         self.sender.lost_gas.record(receipt, [reverted], self.sender.node.for_party(row.token))
 

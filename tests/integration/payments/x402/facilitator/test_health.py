@@ -6,11 +6,13 @@ import pytest
 
 from foreseal.payments.chain import BreakerSettings, CircuitBreaker
 from foreseal.payments.configuration.sections import NodeSection
+from foreseal.payments.transactions.lost_gas import LOST_GAS_PERIOD
 from foreseal.payments.workers.health_report import MAX_TASK_AGE
 from foreseal.payments.workers.write_check import MAX_WRITE_AGE
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.health import FacilitatorHealth
 from foreseal.payments.x402.facilitator.settlements import Settlements
+from payments.batching import lose_gas
 from payments.shop import SHOP, Shop
 from payments.write_lock import limit_writes, without_writes
 
@@ -90,3 +92,11 @@ def test_account_that_waits_for_one_transaction_is_degraded(shop: Shop, monitore
     assert (health["status"], codes(health)) == ("degraded", ["account_blocked"])
     assert health["account"]["oldest_transaction_blocks"] == 51
     assert f"--account {SHOP.address} --free 0`" in health["reasons"][0]["message"]
+
+
+def test_budget_of_payers_with_code_that_is_spent_is_degraded(shop: Shop, monitored: Monitored) -> None:
+    lose_gas(shop.database, shop.chain.chain_id, shop.chain.time)
+    health = monitored.health()
+    assert (health["status"], codes(health)) == ("degraded", ["gas_budget_spent"])
+    shop.chain.advance(LOST_GAS_PERIOD + 1)
+    assert codes(monitored.health()) == []
