@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 from foreseal.payments.ledger import Ledger, LedgerError, ensure, locked
 from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one, fetch_one_or_none
-from foreseal.payments.transfers.granted_transfers import lock_payer
+from foreseal.payments.transfers.granted_transfers import lock_payers
 from foreseal.payments.transfers.matching import match_again
 from foreseal.payments.transfers.observed_transfer import is_transfer
 from foreseal.payments.transfers.referenced_orders import ENDED
@@ -74,7 +74,7 @@ def enter_authorization(ledger: Ledger, tx: Connection, granted: GrantedAuthoriz
     Raises `AuthorizationTaken` if it pays an order, or if its transfer has other terms, is refunded or is resolved. An
     order that ended is never paid, so the grant replaces it.
     """
-    lock_payer(tx, granted.chain_id, granted.payer)
+    lock_payers(tx, granted.chain_id, {granted.payer})
     if not ensure(tx, AuthorizationRecord, granted.values()):
         _replace_order(tx, granted)
     used = and_(
@@ -111,7 +111,7 @@ def record_settlement(ledger: Ledger, tx: Connection, grant_id: str, transaction
     granted = fetch_one_or_none(tx, select(AuthorizationRecord).where(AuthorizationRecord.grant_id == grant_id))
     if granted is None or granted.payee is None:
         return
-    lock_payer(tx, granted.chain_id, granted.payer)
+    lock_payers(tx, granted.chain_id, {granted.payer})
     settled: ColumnValues = {
         AuthorizationRecord.transaction_hash: transaction_hash,
         AuthorizationRecord.amount: charged,
@@ -137,7 +137,7 @@ def delete_authorization(ledger: Ledger, tx: Connection, grant_id: str) -> None:
     granted = fetch_one_or_none(tx, select(AuthorizationRecord).where(mine))
     if granted is None:
         return
-    lock_payer(tx, granted.chain_id, granted.payer)
+    lock_payers(tx, granted.chain_id, {granted.payer})
     tx.execute(delete(AuthorizationRecord).where(mine))
     row = fetch_one_or_none(tx, select(TransferRecord).where(TransferRecord.grant_id == grant_id).with_for_update())
     if row is not None:

@@ -4,19 +4,29 @@ The seller's process enters and deletes the authorization of a grant, the watche
 payer first, so neither misses what the other one has not committed yet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import ColumnElement, Connection, and_, select
 
 from foreseal.payments.ledger import lock_names
 from foreseal.payments.ledger.models import AuthorizationRecord, TransferRecord
-from foreseal.payments.ledger.queries import fetch_all, fetch_one_or_none
+from foreseal.payments.ledger.queries import chunks, fetch_all, fetch_one_or_none
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer
 
 
-def lock_payer(tx: Connection, chain_id: int, payer: str) -> None:
-    """Lock the grants of a payer, and the matching of the payer's transfers, until this transaction ends."""
-    lock_names(tx, {f"grants {chain_id} {payer}"})
+def lock_payers(tx: Connection, chain_id: int, payers: Collection[str]) -> None:
+    """Lock the grants of payers, and the matching of the payers' transfers, until this transaction ends."""
+    lock_names(tx, {f"grants {chain_id} {payer}" for payer in payers})
+
+
+def payers_with_grants(tx: Connection, chain_id: int, payers: Collection[str]) -> set[str]:
+    """Return those of the payers that have grants. They must be locked."""
+    found: set[str] = set()
+    for chunk in chunks(sorted(payers)):
+        mine = (AuthorizationRecord.chain_id == chain_id) & AuthorizationRecord.payer.in_(chunk)
+        query = select(AuthorizationRecord.payer).where(mine, AuthorizationRecord.grant_id.is_not(None)).distinct()
+        found |= set(tx.execute(query).scalars())
+    return found
 
 
 def find_grant(tx: Connection, observed: ObservedTransfer) -> tuple[str | None, TransferRecord | None]:

@@ -45,7 +45,7 @@ from foreseal.payments.ledger.queries import (
 )
 from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED, record_entry
 from foreseal.payments.transactions import close_included
-from foreseal.payments.transfers.granted_transfers import find_grant, is_shared, lock_payer
+from foreseal.payments.transfers.granted_transfers import find_grant, is_shared, lock_payers, payers_with_grants
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey, is_transfer, transfer_key
 from foreseal.payments.transfers.referenced_orders import (
     find_by_authorizations,
@@ -54,6 +54,9 @@ from foreseal.payments.transfers.referenced_orders import (
     unpaid_reason,
 )
 from foreseal.payments.transfers.transfer_ends import end_transfer, end_transfers, ended_transfers, reopen_transfer
+
+# Transfers of one read that are listed with the order of their memo; further ones are listed without it.
+_MAX_REFERRING = 20
 
 
 def record_transfer(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
@@ -178,9 +181,11 @@ def _insert(ledger: Ledger, tx: Connection, new: Sequence[ObservedTransfer]) -> 
     except IntegrityError as error:
         raise ConcurrentUpdate("a transfer was recorded by another process") from error
     plain = _plain_captures(tx, new)
+    unrelated = _unrelated(tx, [each for each in new if each.key not in plain])
     for each in new:
-        if each.key not in plain:
+        if each.key not in plain and each.key not in unrelated:
             _match(ledger, tx, each)
+    insert_all(tx, UnmatchedTransferRecord, [_unmatched(each, Reason.UNMATCHED, None) for each in unrelated.values()])
     _capture(ledger, tx, [(each, plain[each.key]) for each in new if each.key in plain])
 
 
@@ -210,6 +215,33 @@ def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Tra
             continue
         if unpaid_reason(order, None, each.transfer, by_authorization=True) is None:
             found[each.key] = order
+    return found
+
+
+def _unrelated(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[TransferKey, ObservedTransfer]:
+    """Return the transfers that pay no sale: they refer to no order, and their sender has no grant.
+
+    Anybody can send thousands of them in one transaction, so they are found and recorded together. A memo alone pays
+    no order, so it refers to one only in its first transfers.
+    """
+    free = [each for each in new if each.transfer.nonce is None and each.transfer.checkout is None]
+    candidates = [each for each in free if each.transfer.sender not in (each.batch_capture, BATCH_SETTLEMENT)]
+    if not candidates:
+        return {}
+    senders = {each.transfer.sender for each in candidates}
+    lock_payers(tx, candidates[0].chain_id, senders)
+    granted = payers_with_grants(tx, candidates[0].chain_id, senders)
+    known: set[bytes | None] = set()
+    for memos in chunks(list({each.transfer.memo for each in candidates if each.transfer.memo is not None})):
+        query = select(OrderRecord.memo).where(OrderRecord.memo.in_(memos))
+        known |= {bytes(memo) for memo in tx.execute(query).scalars()}
+    referring: Counter[bytes | None] = Counter()
+    found: dict[TransferKey, ObservedTransfer] = {}
+    for each in candidates:
+        memo = each.transfer.memo
+        referring[memo] += 1
+        if each.transfer.sender not in granted and (memo not in known or referring[memo] > _MAX_REFERRING):
+            found[each.key] = each
     return found
 
 
@@ -257,7 +289,7 @@ def _match(ledger: Ledger, tx: Connection, observed: ObservedTransfer) -> None:
     if transfer.sender == BATCH_SETTLEMENT:
         _suspend(tx, observed, Reason.CHANNEL_PAYOUT, None)
         return
-    lock_payer(tx, observed.chain_id, transfer.sender)
+    lock_payers(tx, observed.chain_id, {transfer.sender})
     by_authorization = False
     if transfer.nonce is not None:
         order, by_authorization = find_by_nonce(tx, observed)
@@ -343,14 +375,17 @@ def _observed(row: TransferRecord) -> ObservedTransfer:
 
 
 def _suspend(tx: Connection, observed: ObservedTransfer, reason: Reason, order: str | None) -> None:
-    values: ColumnValues = {
+    tx.execute(insert(UnmatchedTransferRecord).values(_unmatched(observed, reason, order)))
+
+
+def _unmatched(observed: ObservedTransfer, reason: Reason, order: str | None) -> ColumnValues:
+    return {
         UnmatchedTransferRecord.chain_id: observed.chain_id,
         UnmatchedTransferRecord.transaction_hash: observed.transfer.log.transaction_hash,
         UnmatchedTransferRecord.position: observed.transfer.position,
         UnmatchedTransferRecord.reason: reason,
         UnmatchedTransferRecord.order_id: order,
     }
-    tx.execute(insert(UnmatchedTransferRecord).values(values))
 
 
 def _is_unmatched(chain_id: int, transaction_hash: str, position: int) -> ColumnElement[bool]:
