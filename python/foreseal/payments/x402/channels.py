@@ -15,10 +15,27 @@ from x402.mechanisms.evm.batch_settlement.types import ChannelConfig
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.ledger import ConcurrentUpdate, Database
+from foreseal.payments.typed_data import check_signature_form
 from foreseal.payments.x402.models import SellerChannelRecord
 
 # The first two updates of a channel may find no row to lock; one of them retries.
 _ATTEMPTS = 3
+
+
+def claim_obstacle(payload: PaymentPayload) -> str | None:
+    """Return the error reason of a voucher that may not be claimable later, or None.
+
+    Without an authorizer, the payer's code decides when the voucher is claimed, and it may have changed by then, also
+    that of an account with a key (EIP-7702). With one, the contract recovers a key, and rejects forms of a signature
+    that a recovery elsewhere may accept.
+    """
+    if int(payload.payload["channelConfig"]["payerAuthorizer"], 16) == 0:
+        return "payer_authorizer_required"
+    try:
+        check_signature_form(bytes.fromhex(payload.payload["voucher"]["signature"].removeprefix("0x")))
+    except ValueError:
+        return "invalid_voucher_signature"
+    return None
 
 
 class SellerChannels:

@@ -8,10 +8,12 @@ from enum import StrEnum
 import httpx
 import pytest
 from sqlalchemy import select
+from x402.schemas import PaymentPayload
 
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import GrantRecord
+from foreseal.payments.x402.seller.seller import PaymentRejected
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.channel_buying import Recorded, buy_once, buying, manager
 from payments.x402.selling import Selling, settlement, signed
@@ -87,6 +89,33 @@ def test_deposits_that_revert_have_the_budget_of_their_payer(world: World, selli
         assert "gas_budget_spent" in base64.b64decode(answer.headers["payment-required"]).decode()
         assert (world.sent_by(FACILITATOR.address), dict(selling.runs)) == (sent, runs)
         assert buying(selling, BUYERS[21], 1)[0][0].status_code == 200
+
+
+def test_channel_whose_payer_decides_at_the_claim_is_rejected(world: World, selling: Selling) -> None:
+    sent = world.sent_by(FACILITATOR.address)
+    (answer,), recorded = buying(selling, BUYERS[21], 1, authorizer="0x" + "00" * 20)
+    (payment,) = recorded.payments
+    assert payment.payload["channelConfig"]["payerAuthorizer"] == "0x" + "00" * 20
+    assert answer.status_code == 402
+    assert "payer_authorizer_required" in base64.b64decode(answer.headers["payment-required"]).decode()
+    assert (selling.runs, world.sent_by(FACILITATOR.address)) == ({}, sent)
+
+
+def test_voucher_whose_signature_no_contract_accepts_is_rejected(selling: Selling) -> None:
+    _, recorded = buying(selling, BUYERS[21], 2)
+    runs = dict(selling.runs)
+    payment = recorded.payments[1]
+    voucher = payment.payload["voucher"] | {"signature": payment.payload["voucher"]["signature"] + "00"}
+    long = payment.model_copy(update={"payload": payment.payload | {"voucher": voucher}})
+    verdict = asyncio.run(_rejection(selling, long))
+    assert (verdict, dict(selling.runs)) == ("invalid_voucher_signature", runs)
+
+
+async def _rejection(selling: Selling, payment: PaymentPayload) -> str:
+    """Return the reason with which the seller rejects a payment."""
+    with pytest.raises(PaymentRejected) as error:
+        await selling.seller.verify(payment, payment.accepted)
+    return error.value.reason
 
 
 def test_claimed_voucher_is_rejected(selling: Selling) -> None:
@@ -182,8 +211,8 @@ def test_heartbeat_extends_lease_and_reservation(selling: Selling) -> None:
     def outlive() -> None:
         nonlocal passed
         for _ in range(8):  # each less than the lease, together far more
-            passed += 45
             expire_reservation(selling)
+            passed += 45
             selling.seller.heartbeats.beat()
             assert reservation_end(selling) > 0
             status = selling.get(f"/x402/payments/{grant_id(selling)}").json()

@@ -1,17 +1,18 @@
 """Payers with code at the facilitator: they decide neither the gas of a settlement nor that it reverts."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
 
 import pytest
 from x402.schemas import PaymentRequirements
 
-from foreseal.payments.chain import TemporaryRejection
+from foreseal.payments.chain import TemporaryRejection, TooManyCalls
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import Settlements
+from foreseal.payments.x402.facilitator.settlements import MAX_TURNS, Settlements
 from foreseal.payments.x402.payment_key import settled
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.paying import demand, over_permit2, pay
@@ -128,6 +129,29 @@ def test_payer_that_makes_settlements_revert_loses_its_budget(
     again = facilitator.verify(reverted, asked), facilitator.settle(reverted, asked)
     assert (again[0].invalid_reason, again[1].error_reason) == ("gas_budget_spent", "gas_budget_spent")
     assert changed.sent_by(FACILITATOR.address) == sent
+
+
+def test_settlements_of_one_payer_hold_few_threads(changed: World, facilitator: Facilitator) -> None:
+    asked, settlements = demand(1000), facilitator.settlements
+    with ExitStack() as turns:
+        for _ in range(MAX_TURNS):
+            turns.enter_context(settlements._turn(ORDINARY.address))
+        with pytest.raises(TooManyCalls, match="8 settlements of this payer are in progress") as error:
+            facilitator.settle(pay(ORDINARY, asked), asked)
+        assert error.value.retry_after == 1.0
+        assert facilitator.settle(pay(BUYERS[19], asked), asked).success
+    assert facilitator.settle(pay(ORDINARY, asked), asked).success
+
+
+def test_payer_whose_turn_does_not_come_is_not_rejected(changed: World, sqlite: Callable[[], str]) -> None:
+    facilitator, asked = changed.facilitator(sqlite(), seconds=0.2), demand(1000)
+    settlements, payment = facilitator.settlements, pay(ORDINARY, asked)
+    key = settled(payment, asked).key
+    assert settlements._lock_count(key) == 0
+    with settlements.ledger.database.transaction() as tx:
+        assert settlements._acquire(tx, replace(key, nonce=bytes(32)), 0)
+    with pytest.raises(TooManyCalls, match="turn of"):
+        facilitator.settle(payment, asked)
 
 
 def test_token_of_a_stranger_has_the_budget_of_code(changed: World, facilitator: Facilitator) -> None:

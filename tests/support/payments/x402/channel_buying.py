@@ -40,16 +40,20 @@ class Recorded(httpx.ASGITransport):
         return await super().handle_async_request(request)
 
 
-def buying(selling: Selling, buyer: Any, times: int, path: str = "/tick") -> tuple[list[httpx.Response], Recorded]:
+def buying(
+    selling: Selling, buyer: Any, times: int, path: str = "/tick", authorizer: str | None = None
+) -> tuple[list[httpx.Response], Recorded]:
     """Send this many requests with the stock client, which opens a channel first; return responses and payments."""
     recorded = Recorded(selling.app)
-    return asyncio.run(buy(recorded, buyer, times, path)), recorded
+    return asyncio.run(buy(recorded, buyer, times, path, authorizer)), recorded
 
 
-async def buy(recorded: Recorded, buyer: Any, times: int, path: str) -> list[httpx.Response]:
+async def buy(
+    recorded: Recorded, buyer: Any, times: int, path: str, authorizer: str | None = None
+) -> list[httpx.Response]:
     # Each test has its own channel, because the databases of the tests are separate.
     salt = "0x" + secrets.token_hex(32)
-    config = BatchSettlementEvmSchemeOptions(salt=salt, deposit_strategy=lambda _: "3000")
+    config = BatchSettlementEvmSchemeOptions(salt=salt, deposit_strategy=lambda _: "3000", payer_authorizer=authorizer)
     stock = x402Client().register(NETWORK, BatchSettlementEvmScheme(EthAccountSigner(buyer), config))
     transport = x402AsyncTransport(stock, recorded)
     async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:

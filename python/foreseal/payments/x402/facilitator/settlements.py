@@ -18,14 +18,17 @@ payer in between. A transaction therefore reverts only if the payer, or the toke
 flashblock of the node. The locks are in the table `payer_locks`.
 """
 
+import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select, update
 
-from foreseal.payments.chain import ChainReceipt, TransferParties
+from foreseal.payments.chain import ChainReceipt, TooManyCalls, TransferParties
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.crash_points import CrashPoint
@@ -51,6 +54,11 @@ from foreseal.payments.x402.payment_key import Payment, PaymentKey
 from foreseal.payments.x402.payment_status import spent_by
 
 T = TypeVar("T")
+
+MAX_TURNS = 8
+"""Settlements of one payer in this process at the same time: one in flight, and those that wait for it."""
+
+_RETRY_AFTER = 1.0
 
 
 class AlreadySettling(Exception):
@@ -107,6 +115,8 @@ class Settlements:
     ) -> None:
         """Set up. `trusts` returns False for a token whose code may be a stranger's."""
         self._trusts = trusts
+        self._turns: Counter[str] = Counter()
+        self._turns_lock = threading.Lock()
         self.ledger = ledger
         self.sender = sender
         self.patience = patience or Waiter()
@@ -133,7 +143,7 @@ class Settlements:
         """Return the hash of the transaction that settles a payment: a new one, or the one of an earlier request.
 
         Raises `AlreadySettling` if it is settled on other terms, `Reverted` if it would revert, `SendingError` such as
-        `GasTooHigh`, TimeoutError if the payer's lock stays taken, and the node's errors.
+        `GasTooHigh`, `TooManyCalls` if the payer's lock stays taken or too many wait for it, and the node's errors.
         """
         key = request.payment.key
 
@@ -156,13 +166,35 @@ class Settlements:
             except DuplicateRecord:
                 return None  # another process just stored it: the next poll finds it
 
-        intent = self.patience.until(attempt, f"turn of {key.payer}")
+        with self._turn(key.payer):
+            try:
+                intent = self.patience.until(attempt, f"turn of {key.payer}")
+            except TimeoutError as error:
+                raise TooManyCalls(str(error), _RETRY_AFTER) from error
         if intent:
             self.ledger.passed(PaidPoint.SETTLEMENT_STORED)
             record_delivery(self.ledger, SettlementRecord, key.name, self.sender.deliver(intent))
         found = self.newest(key)
         assert found is not None, "a stored settlement has signed bytes"
         return found
+
+    @contextmanager
+    def _turn(self, payer: str) -> Iterator[None]:
+        """Count a settlement of a payer in this process: each holds a thread while it waits for the ones before it.
+
+        Raises `TooManyCalls`.
+        """
+        with self._turns_lock:
+            if self._turns[payer] >= MAX_TURNS:
+                raise TooManyCalls(f"{payer}: {MAX_TURNS} settlements of this payer are in progress", _RETRY_AFTER)
+            self._turns[payer] += 1
+        try:
+            yield
+        finally:
+            with self._turns_lock:
+                self._turns[payer] -= 1
+                if not self._turns[payer]:
+                    del self._turns[payer]
 
     def call(self, path: SignerPath, target: str, data: bytes) -> TransactionCall:
         """Return the call that settles a payment, with its estimates, and store nothing.

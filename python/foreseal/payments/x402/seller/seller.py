@@ -98,6 +98,9 @@ class Seller:
 
         Raises `PaymentRejected` and `Unavailable`.
         """
+        obstacle = channels.claim_obstacle(payload) if requirements.scheme == BATCH else None
+        if obstacle is not None:
+            raise PaymentRejected(obstacle)
         try:
             found = await self.offers.server.verify_payment(payload, requirements)
         except PaymentAbortedError as error:
