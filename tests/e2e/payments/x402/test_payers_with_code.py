@@ -12,7 +12,7 @@ from foreseal.payments.chain import TemporaryRejection, TooManyCalls
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import MAX_TURNS, Settlements
+from foreseal.payments.x402.facilitator.settlements import MAX_PAYER_SETTLEMENTS, Settlements
 from foreseal.payments.x402.payment_key import settled
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.paying import demand, over_permit2, pay
@@ -133,9 +133,9 @@ def test_payer_that_makes_settlements_revert_loses_its_budget(
 
 def test_settlements_of_one_payer_hold_few_threads(changed: World, facilitator: Facilitator) -> None:
     asked, settlements = demand(1000), facilitator.settlements
-    with ExitStack() as turns:
-        for _ in range(MAX_TURNS):
-            turns.enter_context(settlements._turn(ORDINARY.address))
+    with ExitStack() as counted:
+        for _ in range(MAX_PAYER_SETTLEMENTS):
+            counted.enter_context(settlements._counting(ORDINARY.address))
         with pytest.raises(TooManyCalls, match="8 settlements of this payer are in progress") as error:
             facilitator.settle(pay(ORDINARY, asked), asked)
         assert error.value.retry_after == 1.0

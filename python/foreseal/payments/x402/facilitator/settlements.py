@@ -55,7 +55,7 @@ from foreseal.payments.x402.payment_status import spent_by
 
 T = TypeVar("T")
 
-MAX_TURNS = 8
+MAX_PAYER_SETTLEMENTS = 8
 """Settlements of one payer in this process at the same time: one in flight, and those that wait for it."""
 
 _RETRY_AFTER = 1.0
@@ -115,8 +115,8 @@ class Settlements:
     ) -> None:
         """Set up. `trusts` returns False for a token whose code may be a stranger's."""
         self._trusts = trusts
-        self._turns: Counter[str] = Counter()
-        self._turns_lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._counts_lock = threading.Lock()
         self.ledger = ledger
         self.sender = sender
         self.patience = patience or Waiter()
@@ -166,7 +166,7 @@ class Settlements:
             except DuplicateRecord:
                 return None  # another process just stored it: the next poll finds it
 
-        with self._turn(key.payer):
+        with self._counting(key.payer):
             try:
                 intent = self.patience.until(attempt, f"turn of {key.payer}")
             except TimeoutError as error:
@@ -179,22 +179,24 @@ class Settlements:
         return found
 
     @contextmanager
-    def _turn(self, payer: str) -> Iterator[None]:
+    def _counting(self, payer: str) -> Iterator[None]:
         """Count a settlement of a payer in this process: each holds a thread while it waits for the ones before it.
 
         Raises `TooManyCalls`.
         """
-        with self._turns_lock:
-            if self._turns[payer] >= MAX_TURNS:
-                raise TooManyCalls(f"{payer}: {MAX_TURNS} settlements of this payer are in progress", _RETRY_AFTER)
-            self._turns[payer] += 1
+        with self._counts_lock:
+            if self._counts[payer] >= MAX_PAYER_SETTLEMENTS:
+                raise TooManyCalls(
+                    f"{payer}: {MAX_PAYER_SETTLEMENTS} settlements of this payer are in progress", _RETRY_AFTER
+                )
+            self._counts[payer] += 1
         try:
             yield
         finally:
-            with self._turns_lock:
-                self._turns[payer] -= 1
-                if not self._turns[payer]:
-                    del self._turns[payer]
+            with self._counts_lock:
+                self._counts[payer] -= 1
+                if not self._counts[payer]:
+                    del self._counts[payer]
 
     def call(self, path: SignerPath, target: str, data: bytes) -> TransactionCall:
         """Return the call that settles a payment, with its estimates, and store nothing.
