@@ -39,7 +39,7 @@ from foreseal.payments.ledger.models import CursorRecord, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.stop_signal import StopSignal
 from foreseal.payments.transactions import classify_finality
-from foreseal.payments.transfers.bounded_reads import LogReader, read_receipts
+from foreseal.payments.transfers.bounded_reads import FoundLogs, LogReader, read_receipts
 from foreseal.payments.transfers.incoming import incoming, without_forwards
 from foreseal.payments.transfers.matching import move_transfers, record_transfers, remove_transfer
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey
@@ -48,6 +48,9 @@ from foreseal.payments.transfers.set_aside import SetAside, SetAsideStore, Unrea
 from foreseal.payments.transfers.settings import WatcherSettings
 
 log = logging.getLogger(__name__)
+
+# Logs of a range of several blocks.
+_MAX_RANGE_LOGS = 2_000
 
 OnProgress = Callable[[int, int], None]
 """Callback after each range, with the last block read and the newest block."""
@@ -260,17 +263,16 @@ class TransferWatcher:
         if again and not cursor == (tip.number, tip.hash) == self._tip:
             first = max(self._watch.start, min(first, cursor[0] - self._watch.overlap + 1))
         end = min(first + self._watch.widest - 1, newest.latest)
+        with self._ledger.database.reading() as tx:
+            aside = self._aside.load(tx, self._ledger.clock())
+        end, read = self._read_logs(first, end, cursor[0], aside)
         last = end == newest.latest
         with self._ledger.database.reading() as tx:
             upper = [] if last else [TransferRecord.block_number <= end]
             stored_rows = fetch_all(
                 tx, select(TransferRecord).where(self._ours, TransferRecord.block_number >= first, *upper)
             )
-            aside = self._aside.load(tx, self._ledger.clock())
         retried = aside.retried_block()
-        read = self._reader.read(
-            first, end, aside.skipped_blocks(), lambda number: number > cursor[0] or number == retried
-        )
         if retried is not None and retried < first:
             read.merge(self._reader.read(retried, retried))
         unsealed = [log for log in pending if log.block_number > newest.latest] if last else []
@@ -284,6 +286,21 @@ class TransferWatcher:
         return _BlockRange(
             first, reached, newest, anchor, cursor, rows, older, found, unsealed, aside, unread, read.ignored
         )
+
+    def _read_logs(self, first: int, end: int, cursor: int, aside: SetAside) -> tuple[int, FoundLogs]:
+        """Return the logs from block `first` on, and the last block, at most `end`, that they are of.
+
+        The rows of a range are one transaction of the database, and no other writes during it. So a range with many
+        logs is halved.
+        """
+        retried = aside.retried_block()
+        while True:
+            read = self._reader.read(
+                first, end, aside.skipped_blocks(), lambda number: number > cursor or number == retried
+            )
+            if len(read.logs) <= _MAX_RANGE_LOGS or end <= first:
+                return end, read
+            end = (first + end) // 2
 
     def _older(self, first: int, newest: Heads) -> tuple[list[TransferRecord], list[TransferRecord]]:
         """Return rows below a range whose step must change, and separately those from a reorganized chain.

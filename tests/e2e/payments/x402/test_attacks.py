@@ -84,6 +84,26 @@ def test_replay_of_a_settled_payment_is_not_charged(world: World, selling: Selli
     assert selling.runs == {"/report": 1}
 
 
+def test_payment_of_another_gets_no_stored_response(world: World, selling: Selling) -> None:
+    """Payer and nonce of a payment are in the token's logs; the signature that was checked is not."""
+    payment = selling.bought(BUYER, "/report")
+    assert selling.get("/report", payment).status_code == 200
+    other = selling.bought(BUYER, "/report").payload["signature"]
+    terms = payment.payload["authorization"]
+    for changes in ({"signature": other}, {"authorization": terms | {"validBefore": "99999999999"}}):
+        changed = payment.model_copy(update={"payload": payment.payload | changes})
+        found = selling.get("/report", changed)
+        assert (found.status_code, "payment_differs" in str(requirement_error(found))) == (402, True)
+    assert selling.get("/report", payment).status_code == 200
+    assert selling.runs == {"/report": 1}
+
+
+def requirement_error(response: httpx.Response) -> str:
+    """Return the error of a demand."""
+    demanded = orjson.loads(base64.b64decode(response.headers["payment-required"]))
+    return str(demanded["error"])
+
+
 def test_replay_after_a_restart_is_not_charged(world: World, url: str) -> None:
     with one_payment(world):
         payment = Selling(world, url).bought(BUYER, "/report")

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from foreseal.payments.chain import ChainReorganized, ConfirmationPolicy, ConfirmationTier, FinalityBroken, NoResponse
 from foreseal.payments.crash_points import CrashPoint
@@ -12,9 +12,11 @@ from foreseal.payments.ledger.models import CursorRecord, UnmatchedTransferRecor
 from foreseal.payments.orders.capture_checks import build_capture_call
 from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.orders.terms import memo
+from foreseal.payments.transfers import watcher
 from foreseal.payments.transfers.authorization_logs import windows
 from foreseal.payments.transfers.settings import WatcherSettings
 from foreseal.payments.transfers.watcher import TransferWatcher
+from payments.fake.contracts import TOKEN, call_data
 from payments.scan import received
 from payments.shop import ADDRESS, BUYERS, SHOP, Killed, Make, Shop
 
@@ -37,6 +39,60 @@ def caught_up(shop: Shop) -> int:
             shop.watcher.poll()
             return attempt
     raise AssertionError("the watcher does not come to an end")
+
+
+@pytest.mark.sqlite_only
+def test_ranges_with_many_transfers_are_stored_one_by_one(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "_MAX_RANGE_LOGS", 3)
+    for number in range(12):
+        shop.pay(100 + number, buyer=BUYERS[number % 3])
+    caught_up(shop)
+    assert shop.rows() == fresh(shop)
+    ends = [done for done, _ in shop.progressed]
+    assert len(ends) >= 4
+    assert ends == sorted(ends)
+    shop.progressed.clear()
+    shop.chain.mine()
+    caught_up(shop)
+    assert shop.rows() == fresh(shop)
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.fake_chain
+@pytest.mark.parametrize("is_named", [False, True])
+def test_many_transfers_of_one_block_are_recorded_together(shop: Shop, *, is_named: bool) -> None:
+    """Anybody can send thousands of transfers, also with the memo of an order."""
+    named = memo(shop.stored("order")) if is_named else bytes(32)
+
+    def statements(transfers: int) -> int:
+        for number in range(transfers):
+            data = call_data("transferWithMemo(address,uint256,bytes32)", SHOP.address, 1 + number, named)
+            shop.chain.inject(BUYERS[number % 3].address.lower(), TOKEN, data)
+        shop.chain.mine()
+        counted = 0
+
+        def count(*_: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        event.listen(shop.database.engine, "before_cursor_execute", count)
+        caught_up(shop)
+        event.remove(shop.database.engine, "before_cursor_execute", count)
+        return counted
+
+    statements(30)
+    # Beyond the first ones, a transfer needs no statement of its own.
+    assert statements(150) - statements(30) < 30
+    assert shop.rows() == fresh(shop)
+    listed = [order for _, order in reasons_of_all(shop)]
+    assert (len(listed), listed.count("order")) == (210, 60 if is_named else 0)
+
+
+def reasons_of_all(shop: Shop) -> list[tuple[str, str | None]]:
+    """Return reason and order of each unmatched transfer."""
+    with shop.database.reading() as tx:
+        rows = tx.execute(select(UnmatchedTransferRecord))
+        return [(row.reason.value, row.order_id) for row in rows]
 
 
 @pytest.mark.parametrize("depth", [3, 20])

@@ -36,7 +36,13 @@ from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
-from foreseal.payments.x402.seller.grants import GrantedResponse, GrantLease, GrantRequest, stored_answer
+from foreseal.payments.x402.seller.grants import (
+    GrantedResponse,
+    GrantLease,
+    GrantRequest,
+    stored_answer,
+    stored_payment,
+)
 from foreseal.payments.x402.seller.pay_page_responses import PayPageResponses
 from foreseal.payments.x402.seller.payment_requirements import JSON, NO_STORE
 from foreseal.payments.x402.seller.priced_handlers import FirstPass, GrantedPass, in_pass
@@ -228,7 +234,7 @@ class _Paid:
         digest = hashlib.sha256(orjson.dumps(request_parts)).digest()
         row = await self._find(payment.key.name)
         if row is not None and not (row.state is GrantState.RELEASED and row.deadline is None):
-            return await self._copy(row, digest)
+            return await self._copy(row, digest, payload)
         required, refusal = await self._seller.offers.demand(self._prices, self._url, "payment_does_not_match")
         requirements = self._seller.offers.server.find_matching_requirements(required.accepts, payload)
         if requirements is None:
@@ -249,7 +255,7 @@ class _Paid:
             # A copy may have been settled since the check of the grants, and caused this rejection.
             row = await self._find(id)
             if row is not None and row.state is not GrantState.RELEASED:
-                return await self._copy(row, claim.request)
+                return await self._copy(row, claim.request, claim.payload)
             if error.reason == ERR_CHANNEL_BUSY:
                 return self._undecided(id, "the channel is in use by another request")
             return await self._demand(error.reason, claim.payload)
@@ -261,7 +267,7 @@ class _Paid:
         if lease is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"
-            return await self._copy(row, claim.request)
+            return await self._copy(row, claim.request, claim.payload)
         with self._seller.working(lease, claim.payload, claim.requirements):
             return await self._sold(claim, lease, body, directive)
 
@@ -313,8 +319,10 @@ class _Paid:
         await run_in_threadpool(self._seller.grants.decline, lease, answered)
         return _private(answered)
 
-    async def _copy(self, row: GrantRecord, digest: bytes) -> GrantedResponse:
-        """Respond to a payment that was used before."""
+    async def _copy(self, row: GrantRecord, digest: bytes, payload: PaymentPayload) -> GrantedResponse:
+        """Respond to a payment that was used before. Its signature is not verified again, so it must be the same."""
+        if stored_payment(row)[0].payload != payload.payload:
+            return await self._demand("payment_differs_from_its_first_use")
         # Before the payment's end no chain query is needed, even for many copies.
         if not self._seller.is_good(row):
             try:
