@@ -57,6 +57,6 @@ def _made(configuration: Configuration, database: Database, node: RpcNode, accou
     intents = TransactionIntents(configuration.node.chain_id, LocalSigner(account))
     sender = configuration.policy.sender(ledger, node, intents)
     patience = Waiter(seconds=section.wait_seconds)
-    trusted = frozenset() if configuration.token is None else frozenset({configuration.token.address})
-    bounds = FacilitatorBounds(frozenset(section.tokens), frozenset(section.payees), trusted)
+    own = frozenset() if configuration.token is None else frozenset({configuration.token.address})
+    bounds = FacilitatorBounds(frozenset(section.tokens) or own, frozenset(section.payees), own)
     return Facilitator(Settlements(ledger, sender, patience, bounds.trusts), bounds)

@@ -293,7 +293,7 @@ class FacilitatorSection(AccountSection):
     listen: ListenAddress = Field(default=("127.0.0.1", 8602), description="Address of the HTTP listener.")
     tokens: Addresses = Field(
         default=(),
-        description="Tokens that it settles; by default any.",
+        description="Tokens that it settles; by default that of `[token]`, and any token without that section.",
         examples=[["0x036CbD53842c5426634e7929541eC2318f3dCF7e"]],
     )
     payees: Addresses = Field(

@@ -53,8 +53,13 @@ class RevertedPayment:
     end: int | None
     """Time in seconds since 1970 from which it is not valid; None if it is always valid."""
     gas: int
-    runs_code: bool = False
-    """True if code of a stranger runs besides that of the payer: of a token that a stranger named."""
+    charged: str | None = None
+    """Account that is charged in place of the payer: a token that a stranger named, whose code chose to revert."""
+
+    @property
+    def account(self) -> str:
+        """Account whose budget the gas counts for."""
+        return self.charged or self.parties.sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +102,10 @@ class LostGas:
         same = (LostGasRecord.chain_id == self._chain_id) & (LostGasRecord.transaction_hash == receipt.transaction_hash)
         with self._ledger.database.reading() as tx:
             known = set(tx.execute(select(LostGasRecord.payer).where(same)).scalars())
-        for payer in dict.fromkeys(payment.parties.sender for payment in payments):
+        for payer in dict.fromkeys(payment.account for payment in payments):
             if payer in known:
                 continue
-            mine = [payment for payment in payments if payment.parties.sender == payer]
+            mine = [payment for payment in payments if payment.account == payer]
             causes = [self._read_cause(node or self._node, receipt, payment) for payment in mine]
             gas = sum(payment.gas for payment, (is_caused, _) in zip(mine, causes, strict=True) if is_caused)
             values: ColumnValues = {
@@ -108,7 +113,7 @@ class LostGas:
                 LostGasRecord.transaction_hash: receipt.transaction_hash,
                 LostGasRecord.payer: payer,
                 LostGasRecord.gas: gas,
-                LostGasRecord.has_code: causes[0][1] or mine[0].runs_code,
+                LostGasRecord.has_code: causes[0][1] or mine[0].charged is not None,
                 LostGasRecord.time: self._ledger.clock(),
             }
             with self._ledger.database.transaction() as tx:
@@ -120,8 +125,8 @@ class LostGas:
     def find_spent(self, payers: Collection[str], *, runs_code: bool = False) -> dict[str, GasBudgetSpent]:
         """Return the payers whose budget is spent, with the reason. Raises the node's errors.
 
-        With `runs_code`, the budget of payers with code applies to all. What another process records in the same second
-        may be missing.
+        With `runs_code`, they are contracts, and their code need not be read. What another process records in the
+        same second may be missing.
         """
         now = self._ledger.clock()
         if self._empty_at == now:

@@ -16,7 +16,7 @@ from foreseal.payments.x402.facilitator.settlements import MAX_PAYER_SETTLEMENTS
 from foreseal.payments.x402.payment_key import settled
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.paying import demand, over_permit2, pay
-from payments.x402.world import BUYERS, FACILITATOR, PATIENT, STRANGER, World
+from payments.x402.world import BUYERS, FACILITATOR, PATIENT, STRANGER, TOKEN, World
 
 WALLET, ORDINARY = BUYERS[20], BUYERS[21]
 DEMANDS = [demand(1000), over_permit2(1100), demand(1000, "upto")]
@@ -167,6 +167,11 @@ def test_token_of_a_stranger_has_the_budget_of_code(changed: World, facilitator:
     distrusting = Facilitator(losing)
     assert not distrusting.settle(pay(ORDINARY, asked), asked).success
     distrusting.follow()
+    # The payer need not have signed anything for such a token.
+    trusting.sender.fees = FeeSettings(payer_lost_gas=1, code_lost_gas=10**9)
+    assert trusting.sender.lost_gas.find_spent([ORDINARY.address]) == {}
+    assert list(trusting.sender.lost_gas.find_spent([TOKEN])) == [TOKEN]
+    trusting.sender.fees = FeeSettings(payer_lost_gas=10**9, code_lost_gas=1)
     losing.ledger = trusting.ledger
     payment = pay(BUYERS[19], asked)
     assert distrusting.verify(payment, asked).invalid_reason == "gas_budget_spent"

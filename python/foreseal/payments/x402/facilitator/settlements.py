@@ -213,7 +213,9 @@ class Settlements:
         Raises the node's errors.
         """
         key = payment.key
-        self.sender.lost_gas.require_budget(key.payer, runs_code=not self._trusts(payment.token))
+        is_trusted = self._trusts(payment.token)
+        account = key.payer if is_trusted else payment.token
+        self.sender.lost_gas.require_budget(account, runs_code=not is_trusted)
         query = (
             select(func.sum(LostGasRecord.gas))
             .join(AttemptRecord, AttemptRecord.hash == LostGasRecord.transaction_hash)
@@ -361,7 +363,7 @@ class Settlements:
             return None if closed is None else self.sender.outcome(closed)
         outcome = self.sender.outcome(intent)
         self.ledger.passed(CrashPoint.RECEIPT_READ)
-        if outcome.receipt is not None and not outcome.receipt.succeeded:
+        if outcome.receipt is not None and _shown(row, outcome.receipt) is None:
             self._record_lost_gas(row, outcome.receipt)
         with self.ledger.database.transaction() as tx:
             noted = record_outcome(self.ledger, tx, SettlementRecord, id, outcome, _shown)
@@ -374,7 +376,7 @@ class Settlements:
         return outcome
 
     def _record_lost_gas(self, row: SettlementRecord, receipt: ChainReceipt) -> None:
-        """Record the gas that a payer wasted. A call about channels other than a deposit may have several payers."""
+        """Record the gas of a settlement without effect. Of calls about channels, only a deposit has one payer."""
         if row.amount is None:
             return
         key = PaymentKey(row.chain_id, row.contract, row.payer, bytes(row.nonce))
@@ -386,7 +388,7 @@ class Settlements:
         executor = None if row.contract == row.token else row.contract
         parties = TransferParties(row.payer, [row.payee or BATCH_SETTLEMENT], executor)
         reverted = RevertedPayment(
-            row.token, parties, row.deadline, receipt.gas_used, runs_code=not self._trusts(row.token)
+            row.token, parties, row.deadline, receipt.gas_used, None if self._trusts(row.token) else row.token
         )
         # Anybody may have named the token.
         self.sender.lost_gas.record(receipt, [reverted], self.sender.node.for_party(row.token))
