@@ -12,7 +12,7 @@ from foreseal.payments.x402.payment_key import granted
 from foreseal.payments.x402.seller.middleware import PaidRoutes
 from payments.x402.paying import pay, stock_client
 from payments.x402.selling import ORIGIN, Selling, requirements_of, settlement, signed
-from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
+from payments.x402.world import BUYERS, FACILITATOR, SHOP, STRANGER, World
 
 
 @pytest.fixture
@@ -246,6 +246,25 @@ def test_function_of_fastapi_longer_than_its_seconds_runs_once(world: World, url
 def test_alternative_spellings_of_a_path_are_not_free(selling: Selling, path: str) -> None:
     assert selling.get(path).status_code in (402, 404, 307)
     assert not selling.runs
+
+
+def test_handlers_run_only_for_payments_that_the_balance_covers(world: World, url: str) -> None:
+    selling, payer = Selling(world, url), BUYERS[23]
+    with world.rollback():
+        held = world.balance(payer.address)
+        world.act(payer, "transfer(address,uint256)", STRANGER.address, held - 2_500)
+        payments = [selling.bought(payer, "/report") for _ in range(5)]
+
+        async def together() -> list[httpx.Response]:
+            async with selling.client() as client:
+                asked = [client.get("/report", headers=signed(payment)) for payment in payments]
+                return list(await asyncio.gather(*asked))
+
+        answers = asyncio.run(together())
+        served = [answer.status_code for answer in answers].count(200)
+        assert served == selling.runs["/report"] == 2
+        assert world.balance(payer.address) == 500
+        assert selling.get("/report", selling.bought(BUYERS[22], "/report")).status_code == 200
 
 
 def test_eight_concurrent_copies_run_the_handler_once(world: World, url: str) -> None:

@@ -30,10 +30,12 @@ from foreseal.payments.ledger import (
     Finality,
     GrantState,
     Ledger,
+    LedgerError,
     StatusStep,
     Trigger,
     locked,
 )
+from foreseal.payments.ledger.models import AuthorizationRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one_or_none
 from foreseal.payments.transfers.grant_authorizations import (
     GrantedAuthorization,
@@ -42,7 +44,7 @@ from foreseal.payments.transfers.grant_authorizations import (
     record_settlement,
 )
 from foreseal.payments.x402.models import GrantRecord
-from foreseal.payments.x402.payment_key import UPTO, Payment
+from foreseal.payments.x402.payment_key import UPTO, Payment, granted
 
 HeaderList = tuple[tuple[str, str], ...]
 
@@ -71,12 +73,18 @@ class GrantRequest:
     requirements: PaymentRequirements
     request: bytes
     """32-byte hash of the paid request."""
+    available: int | None = None
+    """Balance of the payer in smallest units; None for a payment out of a channel."""
 
     def authorization(self) -> GrantedAuthorization:
         """Return the authorization that pays it."""
         key, payment = self.payment.key, self.payment
         amount = None if self.requirements.scheme == UPTO else payment.amount
         return GrantedAuthorization(key.name, key.chain_id, key.contract, key.payer, key.nonce, payment.payee, amount)
+
+
+class BalanceCommitted(LedgerError):
+    """The payer's balance does not cover the payments of its open grants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,8 @@ class Grants:
     def grant(self, claim: GrantRequest) -> GrantLease | None:
         """Create a grant. Return the lease if the caller got it, and so may run the handler.
 
-        Raises `AuthorizationTaken` if the payment's authorization pays an order or was used otherwise.
+        Raises `AuthorizationTaken` if the payment's authorization pays an order or was used otherwise, and
+        `BalanceCommitted`.
         """
         id = claim.payment.key.name
         values: ColumnValues = {
@@ -118,6 +127,7 @@ class Grants:
                 first: ColumnValues = {GrantRecord.id: id, GrantRecord.fence: 1}
                 self.ledger.create(tx, GrantRecord, Trigger.GRANT, {**values, **first})
                 enter_authorization(self.ledger, tx, claim.authorization())
+                _require_covered(tx, claim)
         except DuplicateRecord:
             return self._grant_again(claim.authorization(), values)
         return GrantLease(id, 1)
@@ -234,6 +244,22 @@ class Grants:
 
     def _end(self) -> int:
         return self.ledger.clock() + self.seconds
+
+
+def _require_covered(tx: Connection, claim: GrantRequest) -> None:
+    """Raise `BalanceCommitted` unless the payer can pay all its open grants: a handler runs before it is paid."""
+    if claim.available is None:
+        return
+    key = claim.payment.key
+    mine = (AuthorizationRecord.chain_id == key.chain_id) & (AuthorizationRecord.payer == key.payer)
+    query = select(GrantRecord.payment).join(AuthorizationRecord, AuthorizationRecord.grant_id == GrantRecord.id)
+    query = query.where(mine, GrantRecord.state.in_((GrantState.HELD, GrantState.ANSWERED)))
+    payments = [granted(PaymentPayload.model_validate_json(text)) for text in tx.execute(query).scalars()]
+    if len(payments) == 1:  # the facilitator has verified it alone
+        return
+    committed = sum(each.amount or 0 for each in payments if each.token == claim.payment.token)
+    if committed > claim.available:
+        raise BalanceCommitted(f"{key.payer} has {claim.available} units, and open payments of {committed}")
 
 
 def _held(lease: GrantLease) -> ColumnElement[bool]:

@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -37,6 +38,7 @@ from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
 from foreseal.payments.x402.seller.grants import (
+    BalanceCommitted,
     GrantedResponse,
     GrantLease,
     GrantRequest,
@@ -259,11 +261,14 @@ class _Paid:
             if error.reason == ERR_CHANNEL_BUSY:
                 return self._undecided(id, "the channel is in use by another request")
             return await self._demand(error.reason, claim.payload)
+        claim = replace(claim, available=await run_in_threadpool(self._seller.available, claim.payment))
         self._seller.ledger.passed(PaidPoint.PAYMENT_VERIFIED)
         try:
             lease = await run_in_threadpool(self._seller.grants.grant, claim)
         except AuthorizationTaken as error:
             return await self._demand(error.reason, claim.payload)
+        except BalanceCommitted:
+            return await self._demand("balance_pays_other_requests", claim.payload)
         if lease is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"

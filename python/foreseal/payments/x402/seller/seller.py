@@ -17,8 +17,9 @@ from x402.schemas.errors import PaymentAbortedError
 from x402.schemas.hooks import SkipHandlerDirective
 from x402.server_base import FacilitatorClient
 
-from foreseal.payments.chain import ChainError, ChainNode, ConfirmationPolicy
+from foreseal.payments.chain import ChainError, ChainNode, ConfirmationPolicy, Token
 from foreseal.payments.chain.token import transfers
+from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Finality, GrantState, Ledger, LedgerError
 from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.transactions import SendingError, block_finality
@@ -28,7 +29,7 @@ from foreseal.payments.x402.channels import SellerChannels
 from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import HASH
-from foreseal.payments.x402.payment_key import BATCH, PENDING, PaymentKey, granted
+from foreseal.payments.x402.payment_key import BATCH, PENDING, Payment, PaymentKey, granted
 from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status, spent_by
 from foreseal.payments.x402.seller.grants import GrantLease, Grants, charged_amount, stored_payment
 from foreseal.payments.x402.seller.heartbeats import Heartbeats
@@ -110,6 +111,12 @@ class Seller:
         if not found.is_valid:
             raise PaymentRejected(found.invalid_reason or "payment_invalid")
         return found.skip_handler
+
+    def available(self, payment: Payment) -> int | None:
+        """Return a payer's pre-confirmed balance; None for a payment out of a channel. Raises the node's errors."""
+        if payment.key.contract == BATCH_SETTLEMENT:
+            return None
+        return Token(self.node, payment.token).balance(payment.key.payer, "pending")
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements, charged: int) -> SettleResponse:
         """Settle a payment. Raises `PaymentRejected` if it is not settled, `Undecided` if the outcome is open."""
