@@ -1,6 +1,7 @@
 """Runs of lives by seed: random steps, calm checks of the queues, and a comparison with the chain at the end."""
 
 import contextlib
+import gc
 import time
 import traceback
 from collections import Counter
@@ -64,6 +65,9 @@ def run(
         finally:
             world.close()
         counted += world.counted
+        # A chain reserves a TiB of address space until it is collected, and a process has 128.
+        del world
+        gc.collect()
         report.lives += 1
         if faults:
             report.failed_seeds.append(seed)
