@@ -36,7 +36,9 @@ SOME = [
     CrashPoint.REFUND_DECIDED,
     CrashPoint.WINDOW_REPLACED,
 ]
-POINTS = list(CrashPoint) if ALL else SOME
+# The node rejects no transaction of this life; `test_crash_points.py` ends a process at these points.
+REJECTED = {CrashPoint.EMPTY_TRANSFER_DECIDED, CrashPoint.EMPTY_TRANSFER_STORED}
+POINTS = [point for point in CrashPoint if point not in REJECTED] if ALL else SOME
 PATIENCE = 200
 TRANSFER, CANCELED = topic("Transfer(address,address,uint256)"), topic("AuthorizationCanceled(address,bytes32)")
 
