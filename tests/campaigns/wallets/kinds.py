@@ -30,7 +30,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PendingHead:
     """The chain at the time of the check."""
 
     block: int
@@ -39,7 +39,7 @@ class Moment:
     """Time of the pending block in seconds since 1970."""
 
 
-Code = Callable[[str, Moment], bytes]
+Code = Callable[[str, PendingHead], bytes]
 """Returns the code of a wallet by its owner's address."""
 
 
@@ -67,22 +67,22 @@ class WalletKind:
 
 
 def _constant(runtime: bytes) -> Code:
-    return lambda _owner, _moment: runtime
+    return lambda _owner, _pending_head: runtime
 
 
 def _contract(runtime: bytes) -> WalletKind:
     return WalletKind(Form.CONTRACT, _constant(runtime))
 
 
-def _owned_contract(owner: str, _: Moment) -> bytes:
+def _owned_contract(owner: str, _: PendingHead) -> bytes:
     return code.owned(owner)
 
 
-def _owned_account(_owner: str, _moment: Moment) -> bytes:
+def _owned_account(_owner: str, _pending_head: PendingHead) -> bytes:
     return code.owned()
 
 
-def _no_code(_owner: str, _moment: Moment) -> bytes:
+def _no_code(_owner: str, _pending_head: PendingHead) -> bytes:
     return b""
 
 
@@ -115,9 +115,11 @@ KINDS: Mapping[str, WalletKind] = {
     "only_without_price": _contract(code.without_price()),
     "only_with_price": _contract(code.with_price()),
     "only_without_base_fee": _contract(code.without_base_fee()),
-    "only_this_block": WalletKind(Form.CONTRACT, lambda _, moment: code.until_block(moment.block), waits=True),
-    "only_earlier_block": WalletKind(Form.CONTRACT, lambda _, moment: code.until_block(moment.block - 1)),
-    "only_this_time": WalletKind(Form.CONTRACT, lambda _, moment: code.until_time(moment.time), waits=True),
+    "only_this_block": WalletKind(
+        Form.CONTRACT, lambda _, pending_head: code.until_block(pending_head.block), waits=True
+    ),
+    "only_earlier_block": WalletKind(Form.CONTRACT, lambda _, pending_head: code.until_block(pending_head.block - 1)),
+    "only_this_time": WalletKind(Form.CONTRACT, lambda _, pending_head: code.until_time(pending_head.time), waits=True),
     "long_result": _contract(code.long_result()),
     "long_revert": _contract(code.long_revert()),
     "short_result": _contract(code.SHORT_RESULT),

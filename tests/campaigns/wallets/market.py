@@ -10,7 +10,7 @@ from payments.fake.node import Disturbed
 from payments.people import BATCH_CAPTURE, CHECKOUT
 from payments.real.chain import RealChain
 from payments.shop import SHOP
-from wallets.kinds import Form, Moment, WalletKind
+from wallets.kinds import Form, PendingHead, WalletKind
 from wallets.paid_services import DOMAIN, ETHER, PaidServices, chains_at
 from wallets.people import Payer, payer
 from wallets.switches import Switches
@@ -54,9 +54,9 @@ class Market:
         self.chain.close()
 
     @property
-    def moment(self) -> Moment:
+    def pending_head(self) -> PendingHead:
         pending = self.chain.pending
-        return Moment(pending.number, pending.time)
+        return PendingHead(pending.number, pending.time)
 
     def new_payer(self, form: Form = Form.KEY) -> Payer:
         """Return an account with tokens, ether, and an allowance for Permit2; without code."""
@@ -66,7 +66,7 @@ class Market:
 
     def become(self, payer: Payer, kind: WalletKind) -> None:
         """Give the account the code that the wallet has at the check."""
-        self.switches.install(payer, kind, self.moment)
+        self.switches.install(payer, kind, self.pending_head)
 
     def balance(self, holder: str) -> int:
         """Return the tokens of an account, pre-confirmed, in smallest units."""

@@ -97,6 +97,6 @@ def _sell(made: Market, sale: Sale, wallet: str, operation: Operation) -> None:
         made.become(sale.payer, KINDS["honest_contract"])
     operation.prepare(made, sale)
     made.become(sale.payer, KINDS[wallet])
-    made.switches.arm(sale.payer, KINDS[wallet], made.moment)
+    made.switches.arm(sale.payer, KINDS[wallet], made.pending_head)
     operation.act(made, [sale])
     made.switches.disarm()

@@ -6,7 +6,7 @@ from payments.fake.contracts import TOKEN
 from payments.fake.node import Disturbed
 from payments.real.chain import RealChain
 from wallets import bytecode
-from wallets.kinds import Code, Form, Moment, WalletKind
+from wallets.kinds import Code, Form, PendingHead, WalletKind
 from wallets.people import SPONSOR, Payer
 
 _GAS, _FEE = 300_000, 10**12
@@ -24,19 +24,19 @@ class Switches:
         """Contracts to which wallets delegate, by their code."""
         self._switched = False
 
-    def install(self, payer: Payer, kind: WalletKind, moment: Moment) -> None:
+    def install(self, payer: Payer, kind: WalletKind, pending_head: PendingHead) -> None:
         """Give a wallet its first code, and create the contracts to which it delegates later."""
         if kind.switched is not None:
-            self._contract(kind.switched(payer.key.address, moment))
+            self._contract(kind.switched(payer.key.address, pending_head))
         if kind.form is Form.DELEGATED:
-            self._delegate(payer, self._contract(kind.code(payer.key.address, moment)))
+            self._delegate(payer, self._contract(kind.code(payer.key.address, pending_head)))
         elif kind.form is Form.CONTRACT and kind.switched is not None:
             self._set_code(payer.address, bytecode.switchable())
-            self._point(payer, kind.code, moment)
+            self._point(payer, kind.code, pending_head)
         elif kind.form is Form.CONTRACT:
-            self._set_code(payer.address, kind.code(payer.key.address, moment))
+            self._set_code(payer.address, kind.code(payer.key.address, pending_head))
 
-    def arm(self, payer: Payer, kind: WalletKind, moment: Moment) -> None:
+    def arm(self, payer: Payer, kind: WalletKind, pending_head: PendingHead) -> None:
         """Let the wallet change directly before the next transaction reaches the node."""
         if not kind.changes:
             return
@@ -45,42 +45,42 @@ class Switches:
         def before(method: str) -> None:
             if method == "eth_sendRawTransaction" and not self._switched:
                 self._switched = True
-                self._switch(payer, kind, moment)
+                self._switch(payer, kind, pending_head)
             elif method == "eth_getCode" and self._switched and kind.returns:
                 self._chain.step()
                 self._switched = False
-                self.restore(payer, kind, moment)
+                self.restore(payer, kind, pending_head)
 
         self._node.hook = before
 
     def disarm(self) -> None:
         self._node.hook = None
 
-    def _switch(self, payer: Payer, kind: WalletKind, moment: Moment) -> None:
+    def _switch(self, payer: Payer, kind: WalletKind, pending_head: PendingHead) -> None:
         if kind.spends:
             amount = self._chain.pending.state.balances.get(payer.address.lower())
             self._send(payer.address, TOKEN, bytecode.transfer_data(_ELSEWHERE, amount))
         if kind.switched is not None:
-            self._change(payer, kind.form, kind.switched, moment)
+            self._change(payer, kind.form, kind.switched, pending_head)
         if kind.waits:
             self._chain.mine()
         self._chain.step()
 
-    def restore(self, payer: Payer, kind: WalletKind, moment: Moment) -> None:
+    def restore(self, payer: Payer, kind: WalletKind, pending_head: PendingHead) -> None:
         """Let the wallet change back to its first code."""
-        self._change(payer, kind.form, kind.code, moment)
+        self._change(payer, kind.form, kind.code, pending_head)
         self._chain.step()
 
-    def _change(self, payer: Payer, form: Form, code: Code, moment: Moment) -> None:
+    def _change(self, payer: Payer, form: Form, code: Code, pending_head: PendingHead) -> None:
         if form is Form.CONTRACT:
-            self._point(payer, code, moment)
+            self._point(payer, code, pending_head)
         else:
-            runtime = code(payer.key.address, moment)
+            runtime = code(payer.key.address, pending_head)
             self._delegate(payer, self._contract(runtime) if runtime else _NOBODY)
 
-    def _point(self, payer: Payer, code: Code, moment: Moment) -> None:
+    def _point(self, payer: Payer, code: Code, pending_head: PendingHead) -> None:
         """Set the contract to which a switchable wallet delegates."""
-        target = self._contract(code(payer.key.address, moment))
+        target = self._contract(code(payer.key.address, pending_head))
         self._send(SPONSOR.address, payer.address, bytes.fromhex(target[2:]).rjust(32, b"\0"))
         self._chain.step()
 

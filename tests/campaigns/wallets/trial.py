@@ -74,7 +74,7 @@ class Trials:
             operation.prepare(market, sale)
         market.become(hostile.payer, kind)
         block, before = market.chain.pending.number, market.received()
-        market.switches.arm(hostile.payer, kind, market.moment)
+        market.switches.arm(hostile.payer, kind, market.pending_head)
         operation.act(market, sales)
         if not kind.returns:
             market.switches.disarm()

@@ -88,7 +88,7 @@ class Node:
         self.answer = raise_it
 
 
-class Held:
+class CallsInProgress:
     """Calls that stay in progress until the end of the context."""
 
     def __init__(self, node: Node, parties: Sequence[str]) -> None:
@@ -181,7 +181,7 @@ def test_broken_connections_open_the_breaker_of_strangers_alone() -> None:
 
 def test_party_has_a_share_of_the_calls() -> None:
     node = Node()
-    with Held(node, [WALLET] * MAX_PARTY_CALLS):
+    with CallsInProgress(node, [WALLET] * MAX_PARTY_CALLS):
         began = node.clock.now
         with pytest.raises(TooManyCalls) as rejected:
             node.call()
@@ -194,14 +194,14 @@ def test_party_has_a_share_of_the_calls() -> None:
 
 def test_all_parties_share_the_calls() -> None:
     node = Node()
-    with Held(node, parties(MAX_CALLS)), pytest.raises(TooManyCalls, match="at the same time"):
+    with CallsInProgress(node, parties(MAX_CALLS)), pytest.raises(TooManyCalls, match="at the same time"):
         node.call(OTHER)
     node.call(OTHER)
 
 
 def test_call_proceeds_when_another_ends() -> None:
     node = Node()
-    held = Held(node, [WALLET] * MAX_PARTY_CALLS)
+    held = CallsInProgress(node, [WALLET] * MAX_PARTY_CALLS)
 
     def end_others() -> None:
         node.waiting.release()
@@ -215,7 +215,7 @@ def test_call_proceeds_when_another_ends() -> None:
 
 def test_waiting_calls_are_limited() -> None:
     node = Node()
-    with Held(node, [WALLET] * MAX_PARTY_CALLS):
+    with CallsInProgress(node, [WALLET] * MAX_PARTY_CALLS):
         node.calls._waiting = MAX_WAITING
         began = node.clock.now
         with pytest.raises(TooManyCalls):
@@ -226,7 +226,7 @@ def test_waiting_calls_are_limited() -> None:
 
 def test_waiting_call_ends_with_the_timeout_of_its_party() -> None:
     node = Node()
-    with Held(node, [WALLET] * MAX_PARTY_CALLS):
+    with CallsInProgress(node, [WALLET] * MAX_PARTY_CALLS):
         node.waiting.during = lambda: node.calls._pause(WALLET)
         with pytest.raises(CodeTimeout):
             node.call()

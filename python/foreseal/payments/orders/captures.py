@@ -13,12 +13,15 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.amounts import check_amount
+from foreseal.payments.chain import ChainError
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.group_operation import DeferredCheck, convert_result, run_deferred
 from foreseal.payments.ledger import (
     Ledger,
+    LedgerError,
     OrderStatus,
     TransitionNotAllowed,
     Trigger,
@@ -142,7 +145,7 @@ class Captures:
         if isinstance(result, NotCapturable) and result.obstacle is CaptureObstacle.USED:
             try:
                 self._progress.reconcile(target.order.id)
-            except Exception as error:
+            except (ChainError, LedgerError, SQLAlchemyError) as error:
                 return error
         return result if isinstance(result, Exception) else CheckedCapture(target, result)
 

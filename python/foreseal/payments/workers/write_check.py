@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable
 
 from sqlalchemy import delete, insert
+from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.payments.api.models import ProcessRecord
 from foreseal.payments.ledger import Database
@@ -39,11 +40,11 @@ class WriteCheck:
         self.progress = TaskProgress(clock)
 
     def __call__(self) -> None:
-        """Write once. Raises nothing."""
+        """Write once. Raises nothing of the database; its error shows by the age of the last write."""
         try:
             if not self._has_committed():
                 self._write()
-        except Exception as error:  # every error means that the database does not accept writes now
+        except SQLAlchemyError as error:
             if self._error is None:
                 log.warning("the database accepts no writes", extra={"error": f"{type(error).__name__}: {error}"[:300]})
             self._error = type(error).__name__

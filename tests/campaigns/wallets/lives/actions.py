@@ -209,7 +209,7 @@ def restore_wallet(world: World) -> None:
     data = call_data("transfer(address,uint256)", wallet.payer.address, 10_000)
     world.chain.inject(BUYERS[1].address.lower(), TOKEN, data)
     if wallet.kind.switched is not None and wallet.kind.form is not Form.KEY:
-        world.switches.restore(wallet.payer, wallet.kind, world.moment)
+        world.switches.restore(wallet.payer, wallet.kind, world.pending_head)
 
 
 def work(world: World) -> None:

@@ -20,7 +20,7 @@ from foreseal.payments.x402.payment_key import granted
 from payments.people import BATCH_CAPTURE
 from payments.real.chain import RealChain
 from payments.shop import Killed, Shop
-from wallets.kinds import KINDS, Form, Moment, WalletKind
+from wallets.kinds import KINDS, Form, PendingHead, WalletKind
 from wallets.market import fund
 from wallets.paid_services import PaidServices, chains_at
 from wallets.paid_shop import PATHS
@@ -92,7 +92,7 @@ class World:
         self.chain: RealChain = self.shop.chain
         self.switches = Switches(self.chain, self.shop.node)
         pending = self.chain.pending
-        self.moment = Moment(pending.number, pending.time)
+        self.pending_head = PendingHead(pending.number, pending.time)
         self.wallets = [
             self._new_wallet(0, "key"),
             *(self._new_wallet(n, self._any_kind()) for n in range(1, WALLETS + 1)),
@@ -138,7 +138,7 @@ class World:
     def hostile(self, wallet: Wallet, action: Callable[[], object], death: int | None = None) -> None:
         """Call an operation of a wallet, which may change between its check and its transaction."""
         if self.draw.random() < 0.6:
-            self.switches.arm(wallet.payer, wallet.kind, self.moment)
+            self.switches.arm(wallet.payer, wallet.kind, self.pending_head)
         try:
             self.act(action, death)
         finally:
@@ -155,7 +155,7 @@ class World:
     def _new_wallet(self, number: int, name: str) -> Wallet:
         made = payer(number + 1, is_contract=KINDS[name].form is Form.CONTRACT)
         fund(self.chain, made)
-        self.switches.install(made, KINDS[name], self.moment)
+        self.switches.install(made, KINDS[name], self.pending_head)
         return Wallet(made, name)
 
     def _any_kind(self) -> str:

@@ -14,7 +14,7 @@ _GET_AGAIN = {301, 302, 303}
 def is_respelling(request: Request, answer: GrantedResponse) -> bool:
     """Return True if a response redirects the same request to another spelling of its URL.
 
-    Such a response has nothing that was paid for, and the request that follows it has the price again. All other
+    Nothing in it was paid for, and the request that follows it has the price again. All other
     redirects are what a handler sells, for example a signed URL.
     """
     if answer.status not in _SAME_METHOD and not (answer.status in _GET_AGAIN and request.method in ("GET", "HEAD")):
