@@ -129,6 +129,9 @@ class FakeNode:
         self.tiers.append(orjson.loads(limits))
         return self
 
+    def in_mode(self, name: str) -> "FakeNode":
+        return self
+
     def entrance(
         self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
     ) -> FakeEntrance:

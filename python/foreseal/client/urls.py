@@ -2,12 +2,26 @@
 
 from urllib.parse import SplitResult, urlsplit
 
+PRECONFIRMED_REFUSED = "confirmations count sealed blocks, so the path must not be /preconfirmed; use /"
+"""Reason against that endpoint."""
+
 _SCHEMES = ("http", "https", "ws", "wss")
 
 
 def scheme(url: str) -> str:
-    """Return the scheme of a URL in lower case. Raise ValueError if it is not the URL of a node."""
-    return _split(url).scheme
+    """Return the scheme of a URL in lower case.
+
+    Raise ValueError if it is not the URL of a node, or that of its endpoint on which `latest` is the newest step.
+    """
+    parts = _split(url)
+    if is_preconfirmed(url):
+        raise ValueError(f"target: {url!r}: {PRECONFIRMED_REFUSED}")
+    return parts.scheme
+
+
+def is_preconfirmed(url: str) -> bool:
+    """Return True for the endpoint on which `latest` is the newest step."""
+    return urlsplit(url).path.rstrip("/").endswith("/preconfirmed")
 
 
 def origin(url: str) -> str:

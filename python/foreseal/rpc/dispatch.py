@@ -106,7 +106,7 @@ class Dispatcher:
             # A page of a catch-up costs one token; its bytes are charged as processor time.
             return _charged("", limiter) or self.router.run(self._core, method, params, None, limiter)
 
-        return ConnectionSession(self.router.completions.hub, call, link, self._limits, limiter)
+        return ConnectionSession(self.router.completions.hub, call, link, self._limits, limiter, self._core)
 
     def respond(
         self, data: bytes, start: int = 0, head: bytes | None = None, limiter: RateLimiter | None = None

@@ -6,7 +6,7 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes
-from foreseal.rpc.core_protocol import CallOutcome
+from foreseal.rpc.core_protocol import CallOutcome, Core
 from foreseal.rpc.feed_replay import CallMethod, FeedReplay
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate_limiter import RateLimiter
@@ -29,9 +29,14 @@ class ConnectionSession:
         link: Subscriber,
         limits: Limits,
         limiter: RateLimiter | None = None,
+        core: Core | None = None,
     ) -> None:
-        """Create a session. `limiter` belongs to the caller, whose connections also share a limit."""
+        """Create a session at the endpoint of `core`.
+
+        `limiter` belongs to the caller, whose connections also share a limit.
+        """
         self._hub = hub
+        self._core = core
         self._call = call
         self._link = link
         self._max_subscriptions = limits.subscriptions
@@ -69,7 +74,7 @@ class ConnectionSession:
             self._hub.kinds[FEED] += 1
             return subscription, asyncio.ensure_future(self._subscribe_to_feed(subscription, params))
         try:
-            joined = self._hub.join(params, subscription)
+            joined = self._hub.join(params, subscription, self._core)
         except RpcError as error:
             self._drop(subscription)
             return error

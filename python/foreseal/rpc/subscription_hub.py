@@ -34,14 +34,16 @@ class SubscriptionHub:
         # In the order in which they joined.
         self._channels: dict[int, dict[Subscription, None]] = {}
 
-    def join(self, params: bytes, subscription: Subscription) -> bool:
+    def join(self, params: bytes, subscription: Subscription, core: Core | None = None) -> bool:
         """Subscribe it to the channel that the params of eth_subscribe name; False if their cursor is behind.
+
+        `core` is the handle of its endpoint, which decides what a name means.
 
         Raises `RpcError`.
         """
         if subscription.state is SubscriptionState.CLOSED:
             raise RpcError(error_codes.LIMIT, CLOSING, None)
-        joined = self._core.subscribe(params)
+        joined = (core or self._core).subscribe(params)
         if joined is None:
             return False
         channel, start = joined

@@ -15,6 +15,7 @@ import orjson
 from foreseal.errors import NodeError
 from foreseal.pages import StaticSite
 from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.rate_limiter import Clock
 from foreseal.rpc.registry import Function
 from foreseal.server.asgi.body_timeouts import BodyTimeouts
@@ -22,7 +23,7 @@ from foreseal.server.asgi.endpoint import AsgiEndpoint
 from foreseal.server.asgi.protocol import Receive, Scope, Send
 from foreseal.server.auth.callers import Callers, SingleCaller
 from foreseal.server.auth.keys import KEY_FILE, KeyFileError, KeyStore
-from foreseal.server.auth.tiers import CallerTier, build_tiers
+from foreseal.server.auth.tiers import CallerTier, build_tiers, with_other_paths
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.http.handler import HttpHandler
 from foreseal.server.processes.heartbeat import HeartbeatSender
@@ -267,16 +268,20 @@ class App:
         from foreseal.server.native.unix_listener import UnixListener
 
         node = self._node.for_admin()
-        answering = Dispatcher(
-            node,
-            settings.limits,
-            self.registry,
-            completions=dispatcher.router.completions,
-            call_metrics=dispatcher.call_metrics,
-            tier="admin",
-            filters=dispatcher.router.filters,
-        )
-        administrators = SingleCaller(CallerTier("admin", settings.limits, answering))
+
+        def answering(core: Core) -> Dispatcher:
+            return Dispatcher(
+                core,
+                settings.limits,
+                self.registry,
+                completions=dispatcher.router.completions,
+                call_metrics=dispatcher.call_metrics,
+                tier="admin",
+                filters=dispatcher.router.filters,
+            )
+
+        tier = CallerTier("admin", settings.limits, answering(node))
+        administrators = SingleCaller(with_other_paths(tier, node, answering))
         handler = HttpHandler(
             node,
             administrators,

@@ -10,6 +10,7 @@ impl View {
     /// Resolves like [`Self::resolve`], from memory alone. Returns `None` if the block is not in memory, or
     /// if `id` names it at a step.
     pub fn cached_block(&self, id: BlockId) -> Result<Option<Arc<ExecutedBlock>>, ResolveError> {
+        let id = self.meaning(id);
         if let Some(number) = self.number_of(id) {
             // Clients that follow the chain poll for its next block, so this case is answered without the
             // history.

@@ -15,7 +15,7 @@ use imbl::Vector;
 
 use crate::{
     ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, Finality, FinalityDepth, GenesisBlock, HashIndex,
-    History, ReorgedBlocks, STEP_WINDOW, Step, View, Written,
+    History, ReadMode, ReorgedBlocks, STEP_WINDOW, Step, View, Written,
     archive::Archive,
     memory_size::{block_size, changes_size, contents_size, step_size},
     sealed::SealedBlocks,
@@ -413,6 +413,7 @@ impl Chain {
             finalized: self.finality.finalized,
             lookup: self.lookup.clone(),
             reorged: self.reorged.clone(),
+            mode: ReadMode::Standard,
         }
     }
 }

@@ -10,8 +10,8 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
 use crate::{
-    BlockCounts, ExecutedBlock, HashIndex, HeaderAndState, Position, ReorgedBlocks, STEP_WINDOW, Step,
-    StepCursor, feed::Steps, sealed::SealedBlocks,
+    BlockCounts, ExecutedBlock, HashIndex, HeaderAndState, Position, ReadMode, ReorgedBlocks, STEP_WINDOW,
+    Step, StepCursor, feed::Steps, sealed::SealedBlocks,
 };
 
 /// Identifier of a block or step in a request.
@@ -64,6 +64,7 @@ pub struct View {
     pub(crate) finalized: u64,
     pub(crate) lookup: Arc<HashIndex>,
     pub(crate) reorged: ReorgedBlocks,
+    pub(crate) mode: ReadMode,
 }
 
 impl View {
@@ -130,6 +131,7 @@ impl View {
     ///
     /// The same as those of [`Self::resolve`].
     pub fn counts(&self, id: BlockId) -> Result<Option<BlockCounts>, ResolveError> {
+        let id = self.meaning(id);
         let number = match (self.number_of(id), id) {
             (Some(number), _) => number,
             (None, BlockId::Latest) => return Ok(Some(BlockCounts::new(self.latest()))),
@@ -193,7 +195,7 @@ impl View {
     /// Returns the block that `id` names. If `id` names a step, the result is the block at that step.
     pub fn resolve(&self, id: BlockId) -> Result<Arc<ExecutedBlock>, ResolveError> {
         let sealed = |number| self.sealed(number)?.ok_or(ResolveError::NotFound);
-        match id {
+        match self.meaning(id) {
             BlockId::Latest => Ok(self.latest().clone()),
             BlockId::Pending => Ok(self.pending.clone()),
             BlockId::Safe => sealed(self.safe),
@@ -211,6 +213,7 @@ impl View {
     /// Returns header and state of the block that `id` names, like [`Self::resolve`]. The body of a stored
     /// block is not loaded.
     pub fn header_and_state(&self, id: BlockId) -> Result<HeaderAndState, ResolveError> {
+        let id = self.meaning(id);
         let number = match (self.number_of(id), id) {
             (Some(number), _) => number,
             (None, BlockId::Hash { hash, .. }) => {
@@ -237,6 +240,12 @@ impl View {
 
     /// Returns the position of the transaction with this hash. It may be ahead of this view.
     pub fn transaction_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        let found = self.any_transaction_position(hash)?;
+        Ok(found.filter(|position| !(self.hides_steps() && self.is_open(*position))))
+    }
+
+    /// Returns the position of the transaction with this hash, in every mode.
+    pub(crate) fn any_transaction_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         match (self.lookup.transaction(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.transaction(hash),
             (found, _) => Ok(found),
@@ -265,14 +274,15 @@ impl View {
     /// checks it.
     pub(crate) fn step_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         // The placeholder of a node that builds no block is in no table.
-        if self.pending.block.hash == *hash {
+        if self.pending.block.hash == *hash && !self.hides_steps() {
             let index = usize::try_from(self.pending_index).unwrap_or(usize::MAX);
             return Ok(Some(Position { number: self.pending.number(), index }));
         }
-        match (self.lookup.step(hash), self.sealed.archive()) {
-            (None, Some(archive)) => archive.step(hash),
-            (found, _) => Ok(found),
-        }
+        let found = match (self.lookup.step(hash), self.sealed.archive()) {
+            (None, Some(archive)) => archive.step(hash)?,
+            (found, _) => found,
+        };
+        Ok(found.filter(|position| !(self.hides_steps() && self.is_open(*position))))
     }
 
     fn by_hash(&self, hash: &B256, require_canonical: bool) -> Result<Arc<ExecutedBlock>, ResolveError> {
@@ -280,6 +290,9 @@ impl View {
         let block = self.at(position.number)?.ok_or(ResolveError::NotFound)?;
         if block.block.hash == *hash {
             return Ok(block);
+        }
+        if self.hides_steps() {
+            return Err(ResolveError::NotFound);
         }
         let step = self.step(&block, position.index)?;
         if step.hash != *hash {

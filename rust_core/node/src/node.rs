@@ -555,7 +555,7 @@ impl Node {
     }
 
     /// Returns the time between the newest two blocks, at most [`MAX_BLOCK_INTERVAL`].
-    fn block_interval(&self) -> Duration {
+    pub fn block_interval(&self) -> Duration {
         let newest = self.view().and_then(|view| {
             let latest = view.latest().clone();
             let parent = view.sealed(latest.number().checked_sub(1)?).ok()??;

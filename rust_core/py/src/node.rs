@@ -7,7 +7,7 @@ use std::time::Duration;
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_backup::DataDirSnapshots;
-use foreseal_chain::{SystemClock, View};
+use foreseal_chain::{ReadMode, SystemClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Liveness, Node, NodeEnvironment, Role};
 use foreseal_replication::FollowerStatus;
@@ -116,6 +116,18 @@ impl PyNode {
         Ok(Self { core: self.core.clone(), api: Arc::new(self.api.with_limits(limits)) })
     }
 
+    /// Returns a handle to the same node that reads views in another mode: "standard", "sealed" or "preconfirmed". The
+    /// mode decides how names of blocks resolve, and whether transactions of the block being built are included. Tickets
+    /// of all handles must differ, as for `for_admin`.
+    ///
+    /// Raises ValueError for another name.
+    fn in_mode(&self, name: &str) -> PyResult<Self> {
+        let mode = ReadMode::from_name(name).ok_or_else(|| {
+            PyValueError::new_err(format!("name: must be standard, sealed or preconfirmed, got {name}"))
+        })?;
+        Ok(Self { core: self.core.clone(), api: Arc::new(self.api.in_mode(mode)) })
+    }
+
     /// Returns HOST:PORT of the Engine API's listener; None if this process has none.
     fn engine_address(&self) -> Option<String> {
         self.core.engine.lock().as_ref().map(|engine| engine.server.address().to_string())
@@ -199,7 +211,7 @@ impl PyNode {
     ///
     /// Raises RpcError.
     fn subscribe(&self, params: Input<'_>) -> PyResult<Option<(u64, u64)>> {
-        self.core.streams.subscribe(&params).map_err(rpc_error)
+        self.core.streams.subscribe(&params, self.api.mode()).map_err(rpc_error)
     }
 
     /// Removes one subscriber of the channel.

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
+use foreseal_chain::ReadMode;
 use foreseal_rpc::{DeferredChunk, DeferredMessages, DeliveryPump, Notification, RpcError, Subscriptions};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -44,10 +45,10 @@ impl Streams {
         Ok(Self { subscriptions, completions, stopped, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Adds a subscriber. Returns its channel, and the first sequence number that belongs to it; `None` while
+    /// Adds a subscriber on an endpoint with `mode`. Returns its channel, and the first sequence number that belongs to it; `None` while
     /// the cursor is not the newest step.
-    pub fn subscribe(&self, params: &[u8]) -> Result<Option<(u64, u64)>, RpcError> {
-        let Some(subscribed) = self.subscriptions.subscribe(params)? else { return Ok(None) };
+    pub fn subscribe(&self, params: &[u8], mode: ReadMode) -> Result<Option<(u64, u64)>, RpcError> {
+        let Some(subscribed) = self.subscriptions.subscribe(params, mode)? else { return Ok(None) };
         if let Some(notice) = subscribed.first {
             self.completions.push_notice(notice);
         }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_cache::CacheMetrics;
-use foreseal_chain::View;
+use foreseal_chain::{ReadMode, View};
 use foreseal_node::{Node, QueryHandler as _};
 use foreseal_primitives::mutant;
 
@@ -32,6 +32,8 @@ pub struct Api {
     development: Arc<Development>,
     /// `true` if callers arrive on the admin listener.
     admin: bool,
+    /// Mode of the callers' endpoint.
+    mode: ReadMode,
 }
 
 impl Api {
@@ -40,7 +42,8 @@ impl Api {
         let filters = FilterBackend::for_node(&node, secret);
         let caches = Arc::new(JsonCaches::new(node.memory()));
         let (tight, development) = (limits.for_inline_attempt(), Arc::default());
-        Self { node, limits, tight, filters, caches, development, admin: false }
+        let mode = ReadMode::Standard;
+        Self { node, limits, tight, filters, caches, development, admin: false, mode }
     }
 
     /// Adds the keys of accounts for which a development node signs. Call this before [`Self::for_admin`].
@@ -73,7 +76,7 @@ impl Api {
     /// `limits.filters`.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
-        let Self { node, filters, caches, development, admin, .. } = self;
+        let Self { node, filters, caches, development, admin, mode, .. } = self;
         Self {
             node: node.clone(),
             limits,
@@ -82,7 +85,19 @@ impl Api {
             caches: caches.clone(),
             development: development.clone(),
             admin: *admin,
+            mode: *mode,
         }
+    }
+
+    /// Returns the same methods for another endpoint.
+    #[must_use]
+    pub fn in_mode(&self, mode: ReadMode) -> Self {
+        Self { mode, ..self.with_limits(self.limits) }
+    }
+
+    /// Returns the mode in which requests read views.
+    pub fn mode(&self) -> ReadMode {
+        self.mode
     }
 
     /// Returns the metrics of the caches of JSON.
@@ -175,11 +190,15 @@ impl Api {
         attempt: bool,
     ) -> Result<Reply, Error> {
         let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
+        let mode = method.read_mode(self.mode);
         let view = newest.as_ref().or(view);
+        let converted = view.filter(|view| view.mode() != mode).map(|view| view.in_mode(mode));
+        let view = converted.as_ref().or(view);
         let progress = AnswerProgress::default();
         let context = Context {
             node: &self.node,
             view,
+            mode,
             limits: if attempt { &self.tight } else { &self.limits },
             filters: &self.filters,
             caches: &self.caches,

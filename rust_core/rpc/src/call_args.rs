@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Request to execute, parsed from the parameters of a method.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CallArgs {
     pub request: CallRequest,
     pub block: BlockId,
@@ -21,11 +21,16 @@ pub struct CallArgs {
 }
 
 impl CallArgs {
+    /// Returns a request at `latest`, without overrides.
+    pub fn new(request: CallRequest) -> Self {
+        let (state, overrides) = (StateOverrides::default(), BlockOverrides::default());
+        Self { request, block: BlockId::Latest, state, overrides }
+    }
+
     /// Reads the call object and the block.
     pub fn read(context: &Context<'_>, params: &mut Params<'_>) -> Result<Self, Error> {
         let request = call_object(context, params)?.into();
-        let block = params.block_or_latest()?;
-        Ok(Self { request, block, state: StateOverrides::default(), overrides: BlockOverrides::default() })
+        Ok(Self { block: params.block_or_latest()?, ..Self::new(request) })
     }
 
     /// Reads the state overrides from the next argument.

@@ -1,24 +1,27 @@
-//! Calls, estimates and access lists: execution without side effects.
+//! Calls and access lists: execution without side effects.
 
-use foreseal_evm::{CallOutcome, EstimateError, HaltReason, call, create_access_list, estimate};
+use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
     answer_size::{SizeBounds, data_size},
     call_args::CallArgs,
-    json::{Object, write_access_list, write_data, write_quantity},
+    estimates::estimate_gas,
+    json::{Object, write_access_list, write_data},
     params::Params,
     revert,
 };
 
 const TRANSACTION: Argument = Argument::required("transaction", Kind::Call);
 const BLOCK: Argument = Argument::block("block");
+const BLOCK_OF_ESTIMATE: Argument =
+    Argument::optional("block", Kind::Block).or("the higher estimate of latest and pending");
 const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverrides).or("none");
 const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
 
 pub const METHODS: &[Method] = &[
     Method::fast_path("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call).in_heavy_lane(),
-    Method::fast_path("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas)
+    Method::fast_path("eth_estimateGas", &[TRANSACTION, BLOCK_OF_ESTIMATE, STATE, OVERRIDES], estimate_gas)
         .in_heavy_lane(),
     Method::worker_pool("eth_createAccessList", &[TRANSACTION, BLOCK, STATE], access_list),
 ];
@@ -49,21 +52,6 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
         }
         CallOutcome::Halt { reason, .. } => Err(Error::CallHalted(reason)),
     }
-}
-
-fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let args = CallArgs::read(context, params)?.with_state(params)?.with_block(params)?;
-    let limits = context.call_limits();
-    let estimated = args.execute(context, |environment, request| estimate(environment, request, limits));
-    let gas = estimated.map_err(|error| match error {
-        Error::Estimate(EstimateError::Revert { output }) if context.reason_is_in_message() => {
-            Error::DetailedEstimateRevert(output)
-        }
-        error => error,
-    })?;
-    let mut out = Vec::new();
-    write_quantity(&mut out, gas);
-    Ok(out)
 }
 
 /// Returns the access list, also for a call that fails; the result then has the reason in `error`.

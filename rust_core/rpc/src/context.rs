@@ -3,7 +3,7 @@
 use std::{cell::Cell, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockCounts, BlockId, ExecutedBlock, HeaderAndState, View};
+use foreseal_chain::{BlockCounts, BlockId, ExecutedBlock, HeaderAndState, ReadMode, View};
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Node, RevertReasonField};
 use foreseal_primitives::{Block, Transaction};
@@ -25,7 +25,10 @@ pub const MAX_ATTEMPT_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub(crate) node: &'a Node,
+    /// View of the request, in `mode`.
     pub(crate) view: Option<&'a Arc<View>>,
+    /// Mode in which the request reads views.
+    pub(crate) mode: ReadMode,
     pub(crate) limits: &'a Limits,
     pub(crate) filters: &'a FilterBackend,
     pub(crate) caches: &'a JsonCaches,
@@ -66,7 +69,12 @@ impl<'a> Context<'a> {
     /// Returns the newest view, for methods that read the pool. They read the pool first, so that a
     /// transaction that moves from the pool to the chain in between is found in the view.
     pub(crate) fn newest_view(&self) -> Result<Arc<View>, Error> {
-        self.node.view().ok_or(Error::Starting)
+        self.view_in(self.mode)
+    }
+
+    /// Returns the newest view in `mode`: a filter keeps the mode in which it was created.
+    pub(crate) fn view_in(&self, mode: ReadMode) -> Result<Arc<View>, Error> {
+        Ok(self.node.view().ok_or(Error::Starting)?.in_mode(mode))
     }
 
     /// Returns the block with this id.

@@ -18,6 +18,7 @@ mod development;
 mod discover;
 pub mod envelope;
 mod errors;
+mod estimates;
 mod fast_path;
 mod fees;
 mod filters;

@@ -1,6 +1,7 @@
 //! Row of the method table: a method's name, arguments, cost, access and function.
 
 use bytes::Bytes;
+use foreseal_chain::ReadMode;
 use foreseal_scheduler::Lane;
 
 use crate::{Argument, Context, Error, Reply, params::Params};
@@ -85,6 +86,13 @@ impl Method {
             LaneChoice::Fixed(lane) => lane,
             LaneChoice::ByParams(choose) => choose(params),
         }
+    }
+
+    /// Returns the mode in which the method reads views for callers of an endpoint with `mode`. Methods that exist only
+    /// because of steps show them on every endpoint.
+    pub(crate) fn read_mode(&self, mode: ReadMode) -> ReadMode {
+        let is_of_steps = self.name.starts_with("foreseal_") || self.name.starts_with("base_");
+        if mode == ReadMode::Sealed && is_of_steps { ReadMode::Standard } else { mode }
     }
 
     /// Rejects a caller that may not call the method.

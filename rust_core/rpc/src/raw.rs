@@ -75,7 +75,9 @@ fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
 /// lookup order is that of `eth_getTransactionByHash`.
 fn raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     match find(context, &params.required()?)? {
-        Some(FoundTransaction::Included { transaction, .. }) => sized(context, transaction.encoded()),
+        Some(FoundTransaction::Included { transaction, .. } | FoundTransaction::Unsealed(transaction)) => {
+            sized(context, transaction.encoded())
+        }
         Some(FoundTransaction::Pooled(pooled)) => sized(context, &pooled.encoded()),
         None => Ok(NO_BYTES.to_vec()),
     }

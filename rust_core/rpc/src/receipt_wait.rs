@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::B256;
+use foreseal_chain::ReadMode;
 use foreseal_node::Node;
 use foreseal_pool::{Admission, PoolError, QueuedReason, Status};
 use foreseal_replication::SubmitError;
@@ -25,6 +26,8 @@ pub struct ReceiptRequest {
     pub timeout: Duration,
     /// Maximum size of the receipt as JSON, in bytes.
     pub max_size: usize,
+    /// Mode of the caller's endpoint: it decides if a step is enough.
+    pub mode: ReadMode,
 }
 
 impl ReceiptRequest {
@@ -34,7 +37,7 @@ impl ReceiptRequest {
         node: &Node,
         admission: Result<Admission, SubmitError>,
     ) -> Result<ReceiptOutcome, Error> {
-        let Self { hash, nonce, timeout, max_size } = self;
+        let Self { hash, nonce, timeout, max_size, mode } = self;
         let waiting = match admission {
             Ok(Admission::Added(_)) => None,
             Ok(Admission::WouldQueue(waiting)) => Some(waiting),
@@ -45,7 +48,7 @@ impl ReceiptRequest {
             Err(error) => {
                 // Another caller may have submitted it, and it may have been executed after the previous read
                 // of the view.
-                let view = node.view().ok_or(Error::Starting)?;
+                let view = node.view().ok_or(Error::Starting)?.in_mode(mode);
                 let receipt = receipt_within(&view, &hash, max_size)?;
                 return receipt.map(ReceiptOutcome::Ready).ok_or(error.into());
             }
@@ -53,7 +56,7 @@ impl ReceiptRequest {
         match waiting {
             None => {
                 let deadline = node.now().monotonic.saturating_add(timeout);
-                Ok(ReceiptOutcome::Waiting(ReceiptWait { hash, timeout, deadline, max_size }))
+                Ok(ReceiptOutcome::Waiting(ReceiptWait { hash, timeout, deadline, max_size, mode }))
             }
             Some(QueuedReason::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
             Some(waiting) => Err(SyncError::NotExecutable { hash, reason: waiting.to_string() }.into()),
@@ -70,6 +73,7 @@ pub struct ReceiptWait {
     deadline: Duration,
     /// Maximum size of the receipt as JSON, in bytes.
     max_size: usize,
+    mode: ReadMode,
 }
 
 impl ReceiptWait {
@@ -87,7 +91,7 @@ impl ReceiptWait {
         let production = node.check_production();
         let removed =
             if node.pool().contains(&hash) { None } else { removal_reason(&node.pool().status(&hash)) };
-        let view = node.view().ok_or(Error::Starting)?;
+        let view = node.view().ok_or(Error::Starting)?.in_mode(self.mode);
         if let Some(receipt) = receipt_within(&view, &hash, self.max_size)? {
             return Ok(Some(receipt));
         }

@@ -1,8 +1,10 @@
-//! `eth_sendRawTransactionSync` (EIP-7966): returns the receipt as soon as the transaction is pre-confirmed.
+//! `eth_sendRawTransactionSync` (EIP-7966): returns the receipt as soon as the transaction is pre-confirmed, or sealed
+//! if the endpoint shows sealed blocks only.
 
 use std::time::Duration;
 
 use alloy_primitives::Bytes;
+use foreseal_chain::ReadMode;
 
 use crate::{
     Argument, Context, Error, Kind, Method, Reply,
@@ -36,13 +38,22 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
             return Ok(Reply::Ready(receipt.into()));
         }
     }
-    let timeout = receipt_timeout(time, context.limits.sync_time);
-    let request = ReceiptRequest { hash, nonce, timeout, max_size: context.limits.response };
+    let timeout = receipt_timeout(context, time);
+    let (max_size, mode) = (context.limits.response, context.mode);
+    let request = ReceiptRequest { hash, nonce, timeout, max_size, mode };
     submit(node, submission, true, AfterSubmission::Receipt(request))
 }
 
-/// Returns the requested timeout if it is valid and does not exceed the limit.
-fn receipt_timeout(requested: Option<Milliseconds>, limit: Duration) -> Duration {
+/// Returns the requested timeout if it is valid and does not exceed the limit. Where the receipt comes with the seal,
+/// the default is two blocks longer, and the limit is never below it.
+fn receipt_timeout(context: &Context<'_>, requested: Option<Milliseconds>) -> Duration {
+    let (default, limit) = match context.mode {
+        ReadMode::Sealed => {
+            let default = DEFAULT_TIME + 2 * context.node.block_interval();
+            (default, context.limits.sync_time.max(default))
+        }
+        ReadMode::Standard | ReadMode::Preconfirmed => (DEFAULT_TIME, context.limits.sync_time),
+    };
     let timeout = requested.and_then(|Milliseconds(time)| time).map(Duration::from_millis);
-    timeout.filter(|time| *time <= limit).unwrap_or(DEFAULT_TIME.min(limit))
+    timeout.filter(|time| *time <= limit).unwrap_or(default.min(limit))
 }

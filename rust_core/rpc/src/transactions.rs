@@ -39,6 +39,10 @@ fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Re
             context.check_transaction_size(pooled.transaction())?;
             write_transaction(&mut out, pooled.transaction(), None);
         }
+        Some(FoundTransaction::Unsealed(transaction)) => {
+            context.check_transaction_size(&transaction)?;
+            write_transaction(&mut out, &transaction, None);
+        }
         None => out.extend_from_slice(NULL),
     }
     Ok(out)
@@ -53,6 +57,8 @@ pub enum FoundTransaction {
         transaction: Arc<Transaction>,
     },
     Pooled(Arc<PooledTransaction>),
+    /// Transaction of the block being built, on an endpoint that shows sealed blocks only.
+    Unsealed(Arc<Transaction>),
 }
 
 /// Searches the request's view, then the pool, then the newest view: the transaction may have moved from the
@@ -60,7 +66,9 @@ pub enum FoundTransaction {
 pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<FoundTransaction>, Error> {
     let included = |view: &View| -> Result<Option<FoundTransaction>, Error> {
         context.check_inline_read(view, hash)?;
-        let Some((block, index)) = view.transaction(hash)? else { return Ok(None) };
+        let Some((block, index)) = view.transaction(hash)? else {
+            return Ok(view.open_transaction(hash)?.map(FoundTransaction::Unsealed));
+        };
         let transaction = block.block.transactions.get(index).cloned();
         Ok(transaction.map(|transaction| FoundTransaction::Included { block, index, transaction }))
     };

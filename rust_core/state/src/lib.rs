@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod account;
+mod compared_state;
 mod partial_state;
 mod proof;
 mod read;
@@ -9,6 +10,7 @@ mod state;
 mod state_store;
 mod trie_name;
 
+pub use compared_state::ComparedState;
 pub use partial_state::{HashedAccount, StateChanges, StorageChanges};
 pub use proof::{AccountProof, SlotProof};
 pub use reader::{BlockHashes, NoBlockHashes, NoStorage, StateError, StateReader, StorageReader};

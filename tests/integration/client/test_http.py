@@ -128,6 +128,11 @@ def test_unreachable_server_raises_connection_lost(blocking: bool) -> None:
 def test_invalid_url_is_rejected(made: Any) -> None:
     with pytest.raises(ValueError, match="target must be a URL with http, https, ws or wss, got 'localhost:8545'"):
         made("localhost:8545")
+    for path in ("preconfirmed", "a/preconfirmed/"):
+        with pytest.raises(
+            ValueError, match="confirmations count sealed blocks, so the path must not be /preconfirmed"
+        ):
+            made(f"http://localhost:8545/{path}")
     with pytest.raises(ValueError, match="target: 'ws://' has no host"):
         made("ws://")
     with pytest.raises(ValueError, match="target: 'http://localhost:many' is not a URL"):

@@ -108,6 +108,11 @@ def test_all_errors_are_reported_together(file: Path) -> None:
             'url = "127.0.0.1"',
             "node.url: '127.0.0.1' is not a URL of http or https or ws or wss",
         ),
+        (
+            'url = "http://127.0.0.1:8545"',
+            'url = "http://127.0.0.1:8545/preconfirmed/"',
+            "node.url: confirmations count sealed blocks, so the path must not be /preconfirmed; use /",
+        ),
         ('key_env = "SHOP_KEY"', "", "payee: set either a file or an environment variable"),
         (
             'key_env = "SHOP_KEY"',

@@ -8,6 +8,7 @@ import sqlalchemy
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from foreseal.client.urls import PRECONFIRMED_REFUSED, is_preconfirmed
 from foreseal.payments.configuration.webhook_targets import IpNetwork, parse_networks
 from foreseal.payments.ledger.event_types import check_types
 from foreseal.payments.validation import AccountAddress, ParsedText
@@ -39,13 +40,15 @@ def _variable(text: str) -> str:
     return text
 
 
-def url_text(*schemes: str) -> ParsedText:
-    """Return the annotation of a URL with one of these schemes."""
+def url_text(*schemes: str, is_node: bool = False) -> ParsedText:
+    """Return the annotation of a URL with one of these schemes. `is_node`: that of a node."""
     form = re.compile(rf"({'|'.join(schemes)})://[^\s/]+\S*")
 
     def parse(text: str) -> str:
         if form.fullmatch(_text(text)) is None:
             raise ValueError(f"{text!r} is not a URL of {' or '.join(schemes)}")
+        if is_node and is_preconfirmed(text):
+            raise ValueError(PRECONFIRMED_REFUSED)
         return text
 
     return ParsedText(parse)
@@ -102,8 +105,8 @@ def _networks(value: Any) -> Any:
 
 Text = Annotated[str, ParsedText(_text)]
 HttpUrl = Annotated[str, url_text("http", "https")]
-NodeUrl = Annotated[str, url_text("http", "https", "ws", "wss")]
-WebSocketUrl = Annotated[str, url_text("ws", "wss")]
+NodeUrl = Annotated[str, url_text("http", "https", "ws", "wss", is_node=True)]
+WebSocketUrl = Annotated[str, url_text("ws", "wss", is_node=True)]
 DatabaseUrl = Annotated[str, ParsedText(_database)]
 SecretFilePath = Annotated[Path, ParsedText(lambda text: Path(_text(text)))]
 ProcessNameText = Annotated[str, ParsedText(_process_name)]

@@ -7,7 +7,7 @@ from foreseal.rpc.core_protocol import LargeAnswer
 from foreseal.server.asgi.body_timeouts import BodyTimeouts
 from foreseal.server.asgi.protocol import Receive, Scope, Send
 from foreseal.server.asgi.websocket import AsgiWebSocket
-from foreseal.server.auth.callers import Caller, Peer
+from foreseal.server.auth.callers import Caller
 from foreseal.server.auth.origins import Headers
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.http.handler import CLOSE, HttpAnswer, HttpHandler, HttpResponse
@@ -39,7 +39,7 @@ class AsgiEndpoint(Endpoint):
             return
         response = self._malformed(scope, headers) or self.handler.route(scope["method"], scope["path"], headers)
         if response is None:
-            answer = await self._call(scope.get("client"), headers, receive)
+            answer = await self._call(scope, headers, receive)
             if answer is None:
                 return
         else:
@@ -73,10 +73,10 @@ class AsgiEndpoint(Endpoint):
             text = "Expect must be 100-continue"
         return None if text is None else self.handler.malformed(text)
 
-    async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> HttpAnswer | None:
+    async def _call(self, scope: Scope, headers: Headers, receive: Receive) -> HttpAnswer | None:
         """Read the body of a call and answer it; None if the client has disconnected."""
         handler = self.handler
-        caller = handler.identify(peer, headers)
+        caller = handler.identify(scope.get("client"), headers, scope["path"])
         if isinstance(caller, HttpResponse):
             return handler.add_cors(caller, headers)
         body = await self._body(caller, headers, receive)

@@ -3,7 +3,7 @@
 import asyncio
 import ipaddress
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -55,6 +55,14 @@ class Caller:
     """Address of an anonymous caller with its own limits: an IPv4 address, or the first 64 bits of an IPv6 one."""
     limiter: RateLimiter | None = None
     """Its budgets and its place in the fair queue; None for administrators."""
+    _others: "dict[str, Caller]" = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, path: str) -> "Caller":
+        """Return the same caller at another path of JSON-RPC."""
+        found = self._others.get(path)
+        if found is None:
+            found = self._others[path] = replace(self, tier=self.tier.others[path])
+        return found
 
     @property
     def is_unrestricted(self) -> bool:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from foreseal.rpc import Dispatcher, HttpReply, Limits, Registry
@@ -11,6 +12,7 @@ from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.discovery import METHODS as DISCOVERY_METHODS
 from foreseal.rpc.filters import FilterTable, TierFilters
 from foreseal.rpc.rate import UNLIMITED, Rate
+from foreseal.server.http.paths import READ_MODES, STANDARD
 from foreseal.server.settings import Settings, SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
@@ -41,10 +43,17 @@ def _no_refusals() -> Counter[str]:
     return Counter(dict.fromkeys(REFUSAL_REASONS, 0))
 
 
-class TieredNode(Core, Protocol):
+class ModedNode(Core, Protocol):
+    """A node that creates handles that read views in another mode."""
+
+    def in_mode(self, name: str) -> Core:
+        """Return a handle to the same node for the read mode with this name."""
+
+
+class TieredNode(ModedNode, Protocol):
     """A node that creates handles with other limits."""
 
-    def for_tier(self, limits: bytes) -> Core:
+    def for_tier(self, limits: bytes) -> ModedNode:
         """Return a handle to the same node with `limits`, JSON."""
 
 
@@ -65,6 +74,8 @@ class CallerTier:
     """Open WebSockets of its callers."""
     refusals: Counter[str] = field(default_factory=_no_refusals)
     """Rejected calls and handshakes by reason."""
+    others: "Mapping[str, CallerTier]" = field(default_factory=dict)
+    """The same callers at the other paths of JSON-RPC."""
     largest: int = field(init=False)
     """Largest request body, bytes."""
     answer: Callable[..., HttpReply | Coroutine[Any, Any, HttpReply]] = field(init=False)
@@ -110,39 +121,54 @@ def build_tiers(
     own = Dispatcher(
         node, limits, registry, refused[DEDICATED], call_metrics=counts, tier=DEDICATED, filters=filters[DEDICATED]
     )
-    lower = settings.tier_limits(PUBLIC)
-    other = Dispatcher(
-        node.for_tier(settings.tier_core_limits(PUBLIC)),
-        lower,
-        registry,
-        refused[PUBLIC],
-        own.router.completions,
-        counts,
+
+    def dispatcher(name: str, core: Core) -> Dispatcher:
+        return Dispatcher(
+            core,
+            settings.tier_limits(name),
+            registry,
+            refused[name],
+            own.router.completions,
+            counts,
+            name,
+            own.time_slices,
+            filters[name],
+            is_public=name == PUBLIC,
+        )
+
+    lower = node.for_tier(settings.tier_core_limits(PUBLIC))
+    dedicated = CallerTier(
+        DEDICATED,
+        limits,
+        own,
+        access.dedicated_rate,
+        access.dedicated_burst,
+        access.dedicated_cpu,
+        access.dedicated_cpu_burst,
+    )
+    public = CallerTier(
         PUBLIC,
-        own.time_slices,
-        filters[PUBLIC],
-        is_public=True,
+        settings.tier_limits(PUBLIC),
+        dispatcher(PUBLIC, lower),
+        access.public_rate,
+        access.public_burst,
+        access.public_cpu,
+        access.public_cpu_burst,
     )
     return {
-        DEDICATED: CallerTier(
-            DEDICATED,
-            limits,
-            own,
-            access.dedicated_rate,
-            access.dedicated_burst,
-            access.dedicated_cpu,
-            access.dedicated_cpu_burst,
-        ),
-        PUBLIC: CallerTier(
-            PUBLIC,
-            lower,
-            other,
-            access.public_rate,
-            access.public_burst,
-            access.public_cpu,
-            access.public_cpu_burst,
-        ),
+        tier.name: with_other_paths(tier, core, partial(dispatcher, tier.name))
+        for tier, core in ((dedicated, node), (public, lower))
     }
+
+
+def with_other_paths(tier: CallerTier, node: ModedNode, create: Callable[[Core], Dispatcher]) -> CallerTier:
+    """Return a tier of the standard path with those of the other paths.
+
+    `create` creates the dispatcher of a handle. Connections and refusals are counted together.
+    """
+    modes = dict.fromkeys(mode for path, mode in READ_MODES.items() if path != STANDARD)
+    tiers = {mode: replace(tier, dispatcher=create(node.in_mode(mode))) for mode in modes}
+    return replace(tier, others={path: tiers[mode] for path, mode in READ_MODES.items() if path != STANDARD})
 
 
 def build_filters(settings: Settings) -> dict[str, TierFilters]:

@@ -14,6 +14,7 @@ from foreseal.rpc.response_envelope import NULL, failure, over_limit
 from foreseal.rpc.session import RequestExchange
 from foreseal.server.auth.callers import Caller, Callers, Peer, SingleCaller, TooManyWrongKeys, WrongKey
 from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint_hosts, endpoint_origins
+from foreseal.server.http.paths import READ_MODES, STANDARD
 from foreseal.server.http.transport_limits import transport_limits
 from foreseal.server.metrics import MetricSources, join, render
 from foreseal.server.metrics.read import ConnectionCounts, MeasuredNode
@@ -29,6 +30,7 @@ RETRY_AFTER = (b"retry-after", b"1")
 # client would send its next request into the closing connection.
 CLOSE = (b"connection", b"close")
 
+_PATHS = "/, /sealed and /preconfirmed"
 WRONG_ORIGIN = "origin not allowed: allow it with --allowed-origin"
 WRONG_HOST = "Host not allowed: use a loopback name, or allow it with --allowed-host"
 
@@ -134,8 +136,11 @@ class HttpHandler:
                 self._accepted_heads.add(head, None)
         return None
 
-    def identify(self, peer: Peer, headers: Headers) -> Caller | HttpResponse:
-        """Return the caller of a call or a handshake, or its rejection. `peer` is the address of the connection."""
+    def identify(self, peer: Peer, headers: Headers, path: str) -> Caller | HttpResponse:
+        """Return the caller of a call or a handshake at this path, or its rejection.
+
+        `peer` is the address of the connection.
+        """
         caller = self._only_caller
         if caller is None or b"authorization" in headers or b"x-api-key" in headers:
             try:
@@ -148,7 +153,7 @@ class HttpHandler:
         size = headers.get(b"content-length", b"")
         if len(size) >= self._digits and _is_larger(size, caller.tier.limits.body):
             return self.too_large(caller)
-        return caller
+        return caller if path == STANDARD else caller.at(path)
 
     def answer(
         self, caller: Caller, headers: Headers, body: bytes, exchange: RequestExchange | None = None
@@ -178,7 +183,7 @@ class HttpHandler:
             return self._text(
                 403, WRONG_ORIGIN if self._origins.is_open else "web pages may not connect to the admin listener"
             )
-        return None if path == "/" else self._text(404, "not found: the WebSocket is at /")
+        return None if path in READ_MODES else self._text(404, f"not found: WebSockets are at {_PATHS}")
 
     def busy(self, text: str, status: int = 503) -> HttpResponse:
         """Return the response to a handshake for which there is no room."""
@@ -194,7 +199,7 @@ class HttpHandler:
             return self._text(403, "web pages may not call the admin listener")
         if self._origins.rejects(headers):
             return self._text(403, WRONG_ORIGIN)
-        if path != "/":
+        if path not in READ_MODES:
             if self._site is not None and self._site.contains(path):
                 return HttpResponse(*self._site.respond(verb, path, headers))
             return self._page(verb, path)
@@ -264,7 +269,7 @@ class HttpHandler:
 
     def _page(self, verb: str, path: str) -> HttpResponse:
         if path not in ("/healthz", "/readyz", "/metrics"):
-            return self._text(404, "not found: JSON-RPC is at /; see also /healthz, /readyz and /metrics")
+            return self._text(404, f"not found: JSON-RPC is at {_PATHS}; see also /healthz, /readyz and /metrics")
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":

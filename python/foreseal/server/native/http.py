@@ -292,7 +292,7 @@ class HttpConnection(HttpState):
         if response is None:
             if headers.get(b"expect", b"100-continue").lower() != b"100-continue":
                 raise BadRequest(417, "Expect must be 100-continue")
-            caller = self._handler.identify(self._peer, headers)
+            caller = self._handler.identify(self._peer, headers, head.path)
             if isinstance(caller, Caller):
                 # A caller with a key may receive larger responses than an anonymous one.
                 self.max_bytes = caller.tier.limits.connection_bytes

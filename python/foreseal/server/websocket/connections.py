@@ -61,7 +61,7 @@ class WebSocketConnections:
         try:
             if not await websocket.connect():
                 return
-            caller = handler.reject_websocket(path, headers) or handler.identify(peer, headers)
+            caller = handler.reject_websocket(path, headers) or handler.identify(peer, headers, path)
             refusal = self._refuse(handler, caller) if isinstance(caller, Caller) else caller
             if refusal is not None:
                 await websocket.deny(refusal)

@@ -3,13 +3,13 @@
 use alloy_consensus::{SignableTransaction, TxType};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::Address;
-use foreseal_chain::BlockId;
-use foreseal_evm::{BlockOverrides, CallRequest, EstimateError, NoRecipient, StateOverrides, estimate};
+use foreseal_evm::{CallRequest, EstimateError, NoRecipient};
 use foreseal_primitives::{SignedEnvelope, Transaction, Unsigned};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
     call_args::{CallArgs, call_object},
+    estimates::estimate_newest,
     fees::suggested_tip,
     json::write_data,
     params::{CallObject, Params},
@@ -92,15 +92,8 @@ fn kind(call: &CallObject) -> Result<TxType, Error> {
 fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, Error> {
     // Without `maxFeePerGas` the request has no fee cap, and a tip alone would exceed it.
     let max_priority_fee_per_gas = call.max_fee_per_gas.and(call.max_priority_fee_per_gas);
-    let args = CallArgs {
-        request: CallObject { from: Some(from), max_priority_fee_per_gas, ..call.clone() }.into(),
-        block: BlockId::Pending,
-        state: StateOverrides::default(),
-        overrides: BlockOverrides::default(),
-    };
-    let limits = context.limits.call();
-    let estimated = args.execute(context, |environment, request| estimate(environment, request, limits));
-    estimated.map_err(|error| match error {
+    let request = CallObject { from: Some(from), max_priority_fee_per_gas, ..call.clone() }.into();
+    estimate_newest(context, &CallArgs::new(request)).map_err(|error| match error {
         Error::Estimate(EstimateError::Revert { output }) => Error::DetailedRevert(output),
         error => error,
     })

@@ -27,13 +27,17 @@ pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<LogCurso
 }
 
 /// Returns the logs since the last call; logs that left the chain come first.
-pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut LogCursor) -> Result<Vec<u8>, Error> {
-    let view = context.newest_view()?;
+pub fn logs(
+    context: &Context<'_>,
+    view: &View,
+    filter: &Filter,
+    cursor: &mut LogCursor,
+) -> Result<Vec<u8>, Error> {
     let mut answer = LogList::within(page_limits(context.limits, context.limits.logs));
     // The logs of a single block, selected by hash, never change.
     if let BlockSelection::Range { to, .. } = filter.blocks {
         let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
-        match append_next_page(&view, &wanted, PageEnd(to), cursor, &mut answer) {
+        match append_next_page(view, &wanted, PageEnd(to), cursor, &mut answer) {
             Ok(_) => {}
             Err(error @ Error::LogsGone { from }) => {
                 // The error is reported once; the next call continues from there.

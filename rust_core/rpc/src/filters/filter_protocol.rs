@@ -61,6 +61,7 @@ pub enum FilterResponse {
 #[cfg(test)]
 mod tests {
     use alloy_primitives::Address;
+    use foreseal_chain::ReadMode;
     use foreseal_primitives::{
         LogFilter,
         wire::{decode, to_vec},
@@ -98,11 +99,12 @@ mod tests {
         ];
         let addresses = prop::collection::vec(any::<[u8; 20]>().prop_map(Address::from), 0..3);
         let topics = prop::collection::vec(prop::collection::vec(hash(), 0..3), 0..4);
-        let logs = (blocks, addresses, topics, any::<u64>(), any::<u64>());
-        let logs = logs.prop_map(|(blocks, addresses, topics, from, finalized)| {
+        let modes = vec![ReadMode::Standard, ReadMode::Sealed, ReadMode::Preconfirmed];
+        let logs = (blocks, addresses, topics, any::<u64>(), any::<u64>(), prop::sample::select(modes));
+        let logs = logs.prop_map(|(blocks, addresses, topics, from, finalized, mode)| {
             let wanted = LogFilter::new(addresses.clone(), topics.clone());
             let cursor = LogCursor::new(&wanted, from, finalized);
-            FilterState::Logs { filter: Filter { blocks, addresses, topics }.into(), cursor }
+            FilterState::Logs { filter: Filter { blocks, addresses, topics }.into(), cursor, mode }
         });
         prop_oneof![
             logs,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_chain::View;
+use foreseal_chain::{ReadMode, View};
 use serde::{Deserialize, Serialize};
 
 use crate::{logs::LogCursor, params::Filter};
@@ -14,6 +14,8 @@ pub enum FilterState {
     Logs {
         filter: Arc<Filter>,
         cursor: LogCursor,
+        /// Mode of the endpoint on which it was created.
+        mode: ReadMode,
     },
     Blocks(SeenBlock),
     /// Number of the next arrival in the pool of the process that stores the filter.

@@ -42,7 +42,7 @@ fn new_filter(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>,
         BlockSelection::Hash(_) => 0,
     };
     let cursor = changes::logs_from_now(&view, &filter, from)?;
-    add(context, FilterState::Logs { filter: Arc::new(filter), cursor })
+    add(context, FilterState::Logs { filter: Arc::new(filter), cursor, mode: context.mode })
 }
 
 fn new_block_filter(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -88,9 +88,10 @@ fn get_changes(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     loop {
         let (answer, position) = match &state {
             FilterState::Transactions(_) => return poll(context, id),
-            FilterState::Logs { filter, cursor } => {
+            FilterState::Logs { filter, cursor, mode } => {
                 let mut new = cursor.clone();
-                let answer = changes::logs(context, filter, &mut new);
+                let answer =
+                    context.view_in(*mode).and_then(|view| changes::logs(context, &view, filter, &mut new));
                 (answer, (new != *cursor).then_some(FilterPosition::Logs(new)))
             }
             FilterState::Blocks(seen) => {
@@ -117,7 +118,13 @@ fn poll(context: &Context<'_>, id: u64) -> Result<Vec<u8>, Error> {
 
 fn get_logs(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     match get(context, params.required()?)? {
-        (_, FilterState::Logs { filter, .. }) => answer_filter(context, Filter::clone(&filter)),
+        (_, FilterState::Logs { filter, mode, .. }) if mode == context.mode => {
+            answer_filter(context, Filter::clone(&filter))
+        }
+        (_, FilterState::Logs { filter, mode, .. }) => {
+            let view = context.view()?.in_mode(mode);
+            answer_filter(&Context { view: Some(&view), mode, ..*context }, Filter::clone(&filter))
+        }
         (_, FilterState::Blocks(_) | FilterState::Transactions(_)) => Err(Error::FilterNotFound),
     }
 }

@@ -13,11 +13,11 @@ use crate::{Error, params::Tag};
 pub struct PageEnd(pub Tag);
 
 impl PageEnd {
-    /// Returns the last block that can be returned now. A number covers sealed blocks only and may be ahead
-    /// of them.
+    /// Returns the last block that can be returned now. A number covers the blocks that numbers name in the mode
+    /// of the view, and may be ahead of them.
     pub fn last(self, view: &View) -> u64 {
         match self.0 {
-            Tag::Number(last) => last.min(view.latest().number()),
+            Tag::Number(last) => last.min(view.newest_number()),
             tag => number(view, tag),
         }
     }

@@ -24,7 +24,7 @@ impl Range {
         let (first, last) = (number(view, from), number(view, to));
         match (from, to) {
             _ if first <= last => {
-                let beyond = |tag| matches!(tag, Tag::Number(n) if n > view.latest().number());
+                let beyond = |tag| matches!(tag, Tag::Number(n) if n > view.newest_number());
                 if beyond(to) || (beyond(from) && to != Tag::Pending) {
                     return Err(RangeError::BeyondHead);
                 }
@@ -41,7 +41,7 @@ impl Range {
 pub fn number(view: &View, tag: Tag) -> u64 {
     match tag {
         Tag::Number(number) => number,
-        Tag::Latest => view.latest().number(),
+        Tag::Latest => view.newest_number(),
         Tag::Pending => view.pending().number(),
         Tag::Safe => view.safe(),
         Tag::Finalized => view.finalized(),

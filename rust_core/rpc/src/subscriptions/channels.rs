@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_chain::StepCursor;
+use foreseal_chain::{ReadMode, StepCursor};
 use foreseal_node::Node;
 use foreseal_primitives::mutant;
 use imbl::OrdMap;
@@ -80,17 +80,17 @@ impl Subscriptions {
         &self.node
     }
 
-    /// Parses the parameters of `eth_subscribe` (a JSON array) and subscribes.
+    /// Parses the parameters of `eth_subscribe` (a JSON array) on an endpoint with `mode`, and subscribes.
     ///
     /// Returns `None` if the cursor is not the newest step: the caller must read the steps after it first.
-    pub fn subscribe(&self, params: &[u8]) -> Result<Option<Subscription>, RpcError> {
-        self.read(params)
+    pub fn subscribe(&self, params: &[u8], mode: ReadMode) -> Result<Option<Subscription>, RpcError> {
+        self.read(params, mode)
             .and_then(|request| SubscriptionAttempt::new(request).run(self))
             .map_err(RpcError::from)
     }
 
-    pub(crate) fn read(&self, params: &[u8]) -> Result<SubscribeRequest, Error> {
-        SubscribeRequest::parse(params, self.terms)
+    pub(crate) fn read(&self, params: &[u8], mode: ReadMode) -> Result<SubscribeRequest, Error> {
+        SubscribeRequest::parse(params, self.terms, mode)
     }
 
     /// Removes one subscriber of the channel. The channel closes with its last subscriber.

@@ -43,7 +43,7 @@ pub const METHODS: &[Method] = &[
 /// Returns `true` if `eth_subscribe` accepts these parameters, a JSON array.
 #[cfg(test)]
 pub(crate) fn accepts_params(params: &[u8]) -> bool {
-    SubscribeRequest::parse(params, u64::MAX).is_ok()
+    SubscribeRequest::parse(params, u64::MAX, foreseal_chain::ReadMode::Standard).is_ok()
 }
 
 /// Rejects the call: a connection handles this method itself, so a call that arrives here has no connection.

@@ -1,5 +1,6 @@
 //! Streams of `eth_subscribe`, parsed from its parameters.
 
+use foreseal_chain::ReadMode;
 use foreseal_primitives::LogFilter;
 use serde_json::value::RawValue;
 
@@ -48,9 +49,15 @@ pub struct SubscribeRequest {
 
 impl SubscribeRequest {
     /// Parses the parameters of `eth_subscribe`, a JSON array. A filter may have at most `max_terms` addresses and
-    /// topics.
-    pub fn parse(params: &[u8], max_terms: u64) -> Result<Self, Error> {
-        Self::read(&mut Params::parse(params, SUBSCRIBE, ARGUMENTS)?, max_terms)
+    /// topics. On an endpoint whose `latest` is the newest step, logs are those of steps.
+    pub fn parse(params: &[u8], max_terms: u64, mode: ReadMode) -> Result<Self, Error> {
+        let request = Self::read(&mut Params::parse(params, SUBSCRIBE, ARGUMENTS)?, max_terms)?;
+        Ok(match (request.stream, mode) {
+            (Stream::Logs(filter), ReadMode::Preconfirmed) => {
+                Self { stream: Stream::PendingLogs(filter), ..request }
+            }
+            (stream, _) => Self { stream, ..request },
+        })
     }
 
     /// Reads the parameters of `eth_subscribe`. A filter may have at most `max_terms` addresses and topics.

@@ -25,6 +25,7 @@ mod pending;
 mod preconfirmation;
 mod processes;
 mod proofs;
+mod read_modes;
 mod revert_reasons;
 mod samples;
 mod send_sync;

@@ -10,6 +10,7 @@ mod shapes;
 
 use std::{sync::Arc, time::Duration};
 
+use foreseal_chain::ReadMode;
 use foreseal_testkit::{TransactionKinds, Workload};
 use serde_json::{Value, json};
 
@@ -17,14 +18,14 @@ use super::Bench;
 use crate::{DeliveryPump, Limits, Notification, RpcError, Subscription, Subscriptions};
 
 /// Pump of a bench, and all notices that it has delivered.
-struct Streams {
+pub(super) struct Streams {
     subscriptions: Arc<Subscriptions>,
     pump: DeliveryPump,
     notices: Vec<Notification>,
 }
 
 impl Streams {
-    fn new(bench: &Bench) -> Self {
+    pub(super) fn new(bench: &Bench) -> Self {
         let mut streams = Self::asleep(bench);
         // From here on the feed records changes.
         streams.deliver_all();
@@ -42,7 +43,15 @@ impl Streams {
     }
 
     fn try_subscribe(&mut self, params: &Value) -> Result<Option<Subscription>, RpcError> {
-        let subscribed = self.subscriptions.subscribe(params.to_string().as_bytes())?;
+        self.subscribe_in(params, ReadMode::Standard)
+    }
+
+    pub(super) fn subscribe_in(
+        &mut self,
+        params: &Value,
+        mode: ReadMode,
+    ) -> Result<Option<Subscription>, RpcError> {
+        let subscribed = self.subscriptions.subscribe(params.to_string().as_bytes(), mode)?;
         let first = subscribed.as_ref().and_then(|subscribed| subscribed.first.clone());
         self.notices.extend(first);
         Ok(subscribed)
@@ -54,7 +63,7 @@ impl Streams {
     }
 
     /// Delivers all pending entries.
-    fn deliver_all(&mut self) {
+    pub(super) fn deliver_all(&mut self) {
         while self.pump.deliver_next(Duration::ZERO) {
             let notices = &mut self.notices;
             while self.pump.deliver(&mut |notice| notices.push(notice)) {}
@@ -68,7 +77,7 @@ impl Streams {
         mine.flat_map(all_messages).collect()
     }
 
-    fn messages(&self, subscribed: &Subscription) -> Vec<Value> {
+    pub(super) fn messages(&self, subscribed: &Subscription) -> Vec<Value> {
         self.texts(subscribed).iter().map(|text| serde_json::from_str(text).unwrap()).collect()
     }
 

@@ -5,7 +5,7 @@
 use std::{collections::HashSet, path::Path, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_chain::{BlockId, StepCursor};
+use foreseal_chain::{BlockId, ReadMode, StepCursor};
 use foreseal_node::{Development, Settings};
 use foreseal_testkit::{Fees, Wallet};
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -213,7 +213,9 @@ impl<'b> World<'b> {
         };
         let subscriptions = &self.streams.subscriptions;
         let joining = client.joining.get_or_insert_with(|| {
-            SubscriptionAttempt::new(subscriptions.read(params.to_string().as_bytes()).unwrap())
+            SubscriptionAttempt::new(
+                subscriptions.read(params.to_string().as_bytes(), ReadMode::Standard).unwrap(),
+            )
         });
         match joining.advance(subscriptions).unwrap() {
             AttemptProgress::InProgress => {}

@@ -1,0 +1,67 @@
+//! Gas estimates.
+//!
+//! A client that has the receipt of a step estimates its next transaction right after it, without a block: `latest` does
+//! not have the first one yet. Without a block the result is therefore the higher estimate of `latest` and `pending`.
+
+use foreseal_chain::{BlockId, ReadMode};
+use foreseal_evm::{CallRequest, Environment, EstimateError, estimate};
+use foreseal_state::ComparedState;
+
+use crate::{
+    Context, Error,
+    call_args::{CallArgs, call_object},
+    json::write_quantity,
+    params::Params,
+};
+
+/// Answers `eth_estimateGas`.
+pub fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let request = call_object(context, params)?.into();
+    let block: Option<BlockId> = params.optional()?;
+    let args = CallArgs { block: block.unwrap_or(BlockId::Latest), ..CallArgs::new(request) };
+    let args = args.with_state(params)?.with_block(params)?;
+    let estimated =
+        if block.is_some() { estimate_at(context, &args) } else { estimate_newest(context, &args) };
+    let gas = estimated.map_err(|error| match error {
+        Error::Estimate(EstimateError::Revert { output }) if context.reason_is_in_message() => {
+            Error::DetailedEstimateRevert(output)
+        }
+        error => error,
+    })?;
+    let mut out = Vec::new();
+    write_quantity(&mut out, gas);
+    Ok(out)
+}
+
+/// Returns the estimate of a request that names no block; `args` has `latest`.
+///
+/// If only one of `latest` and `pending` accepts the request, it decides; if neither, the error is that of `latest`.
+/// `pending` is not executed if its transactions changed nothing that the estimate at `latest` has read.
+pub fn estimate_newest(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
+    let view = context.view()?;
+    let open = view.pending();
+    let is_empty = open.block.transactions.is_empty() && open.written.is_empty();
+    if context.mode != ReadMode::Standard || is_empty {
+        return estimate_at(context, args);
+    }
+    let latest = view.latest();
+    let state = ComparedState::new(&latest.state, &open.state);
+    let limits = context.call_limits();
+    let run = |environment: &Environment<'_>, request: &CallRequest| estimate(environment, request, limits);
+    let sealed = args.execute_on(view, &latest.block.header, &state, run);
+    // An estimate that took too long decides nothing.
+    if !state.differs() || sealed.as_ref().is_err_and(Error::is_too_slow_inline) {
+        return sealed;
+    }
+    match (sealed, estimate_at(context, &CallArgs { block: BlockId::Pending, ..args.clone() })) {
+        (Ok(sealed), Ok(pending)) => Ok(sealed.max(pending)),
+        (_, Err(error)) if error.is_too_slow_inline() => Err(error),
+        (Ok(gas), Err(_)) | (Err(_), Ok(gas)) => Ok(gas),
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
+fn estimate_at(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
+    let limits = context.call_limits();
+    args.execute(context, |environment, request| estimate(environment, request, limits))
+}
