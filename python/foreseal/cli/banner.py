@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 _CURL = """curl -s {url} -H 'Content-Type: application/json' \\
   -d '{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["pending",false]}}'"""
 
+_ENDPOINTS = {
+    "/preconfirmed": "for wallets, scripts and tests: latest is the newest step",
+    "/sealed": "for indexers: nothing before its block is sealed",
+}
+
 _REACHABLE = """ Any client that reaches it can use the keys above, spend
   from any account, and change the chain, its balances and its clock. The check of the Host name (--allowed-host)
   rejects web pages only."""
@@ -49,6 +54,8 @@ class Banner:
             folder = str(settings.datadir)
         lines.print(f"\n{lines.style('Foreseal', bold=True)} development chain\n")
         lines.print(f"  URL       {lines.style(url, 'green', bold=True)}")
+        for path, users in _ENDPOINTS.items():
+            lines.print(f"            {lines.style(f'{url}{path}', 'green')}  {users}")
         if settings.is_explorer_public:
             lines.print(f"  Explorer  {lines.style(f'{url}/explorer', 'green', bold=True)}")
         lines.print(f"  Transport {settings.listen.transport}")

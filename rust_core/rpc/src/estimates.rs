@@ -37,7 +37,7 @@ pub fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Ve
 ///
 /// If only one of `latest` and `pending` accepts the request, it decides; if neither, the error is that of `latest`.
 /// `pending` is not executed if its transactions changed nothing that the estimate at `latest` has read.
-pub fn estimate_newest(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
+fn estimate_newest(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
     let view = context.view()?;
     let open = view.pending();
     let is_empty = open.block.transactions.is_empty() && open.written.is_empty();

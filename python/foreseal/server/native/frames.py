@@ -188,6 +188,10 @@ def pong_frame(data: bytes) -> bytes:
     return b"\x8a%c%b" % (len(data), data)
 
 
+PING_FRAME = b"\x89\x00"
+"""A ping without content, which every client answers."""
+
+
 def close_frame(code: int | None, reason: str = "") -> bytes:
     """Return a close frame; without a code, the answer to one that had none."""
     data = b"" if code is None else Close(code, reason).serialize()

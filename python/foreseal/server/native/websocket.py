@@ -19,6 +19,7 @@ from foreseal.server.native.call_request import format_head
 from foreseal.server.native.connection_owner import ConnectionOwner
 from foreseal.server.native.connection_table import NEVER, UNFINISHED, AddressAccount, WorkBucket
 from foreseal.server.native.frames import (
+    PING_FRAME,
     FrameParser,
     ProtocolViolation,
     close_code,
@@ -38,6 +39,8 @@ _MAX_ITERATION, _CHECKED = 0.001, 16
 _MAX_DELAY = 1.0
 # Seconds that a client has to answer a close frame.
 _CLOSING = 5.0
+# Seconds between two pings: proxies close a connection after 50 or 60 seconds without traffic.
+_PING_INTERVAL = 20.0
 # Bytes that a client may send before its handshake is answered.
 _MAX_EARLY = 64 * 1024
 _SWITCHING = 101
@@ -91,8 +94,9 @@ class NativeWebSocket(asyncio.Protocol):
         """Bytes of requests in progress, and of queued answers."""
         self._receiver: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-        # The newest unanswered ping.
+        # The newest unanswered ping of the client, and the time of the last one to it.
         self._ping: bytes | None = None
+        self._pinged = owner.now
         self._blocked = False
         self._reading = True
         # True while received bytes are not processed yet.
@@ -365,9 +369,13 @@ class NativeWebSocket(asyncio.Protocol):
         return UNFINISHED if self.server is SideState.CLOSED else NEVER
 
     def enforce_timeouts(self, now: float, _idle: float) -> None:
-        """Cut it if the client does not answer a close frame."""
+        """Cut it if the client does not answer a close frame. Ping an open one."""
         if self._closed is not None and now - self._closed > _CLOSING:
             self._transport.abort()
+        elif now - self._pinged >= _PING_INTERVAL:
+            self._pinged = now
+            if self.server is SideState.OPEN and not self._blocked and not self._transport.is_closing():
+                self._transport.write(PING_FRAME)
 
     def finish(self) -> None:
         """Stop waiting for the answer to a close frame: all connections begin to close before the listener stops."""

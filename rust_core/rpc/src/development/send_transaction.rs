@@ -3,13 +3,13 @@
 use alloy_consensus::{SignableTransaction, TxType};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::Address;
-use foreseal_evm::{CallRequest, EstimateError, NoRecipient};
+use foreseal_chain::BlockId;
+use foreseal_evm::{CallRequest, EstimateError, NoRecipient, estimate};
 use foreseal_primitives::{SignedEnvelope, Transaction, Unsigned};
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
     call_args::{CallArgs, call_object},
-    estimates::estimate_newest,
     fees::suggested_tip,
     json::write_data,
     params::{CallObject, Params},
@@ -93,7 +93,11 @@ fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, E
     // Without `maxFeePerGas` the request has no fee cap, and a tip alone would exceed it.
     let max_priority_fee_per_gas = call.max_fee_per_gas.and(call.max_priority_fee_per_gas);
     let request = CallObject { from: Some(from), max_priority_fee_per_gas, ..call.clone() }.into();
-    estimate_newest(context, &CallArgs::new(request)).map_err(|error| match error {
+    // It is executed after the transactions of the open block, on every endpoint.
+    let args = CallArgs { block: BlockId::Pending, ..CallArgs::new(request) };
+    let limits = context.limits.call();
+    let estimated = args.execute(context, |environment, request| estimate(environment, request, limits));
+    estimated.map_err(|error| match error {
         Error::Estimate(EstimateError::Revert { output }) => Error::DetailedRevert(output),
         error => error,
     })

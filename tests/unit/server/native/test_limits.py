@@ -475,3 +475,22 @@ def test_disconnect_cancels_a_call_but_half_close_does_not() -> None:
         assert statuses_in(wire.written) == [200]
 
     serving(use)
+
+
+def test_an_open_websocket_is_pinged_every_20_seconds() -> None:
+    async def use(served: Served) -> None:
+        socket, wire = await served.websocket()
+        begun = served.listener.now
+        for after, pings in ((19.0, 0), (20.0, 1), (39.0, 1), (40.0, 2)):
+            socket.enforce_timeouts(begun + after, 125.0)
+            assert wire.written == b"\x89\x00" * pings, after
+        # Neither a client that does not read, nor one that is being closed.
+        socket.pause_writing()
+        socket.enforce_timeouts(begun + 60.0, 125.0)
+        socket.resume_writing()
+        await socket.close(1000, "")
+        wire.written = b""
+        socket.enforce_timeouts(begun + 80.0, 125.0)
+        assert wire.written == b""
+
+    serving(use)
