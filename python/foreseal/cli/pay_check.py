@@ -23,7 +23,8 @@ from foreseal.payments.configuration import (
 )
 from foreseal.payments.destinations.registry import list_signers
 from foreseal.payments.hosting.conflicts import MerchantPayees, check_configurations, check_payees
-from foreseal.payments.ledger import WrongSchema
+from foreseal.payments.ledger import PoolerRefused, WrongSchema
+from foreseal.payments.ledger.pooler_check import REFUSED, find_pooler
 from foreseal.payments.workers.process_name import NameInUse
 
 
@@ -49,7 +50,7 @@ def opening(config: Path) -> Iterator[None]:
         yield
     except ConfigurationError as error:
         raise refused(error.problems) from None
-    except (SecretError, WrongSchema, NameInUse) as error:
+    except (SecretError, WrongSchema, PoolerRefused, NameInUse) as error:
         raise refused([f"{config}: {error}"]) from None
     except SQLAlchemyError as error:
         # The message of the error may contain the URL, and with it a password.
@@ -95,6 +96,8 @@ def _check_file(file: Path) -> Configuration:
     _check_secret(file, "facilitator", found.facilitator, problems, account=True)
     for number, hook in enumerate(found.webhooks):
         _check_secret(file, f"webhooks[{number}]", hook, problems)
+    if find_pooler(found.database.url):
+        problems.append(f"{file}: database.url: {REFUSED}")
     if problems:
         raise refused(problems)
     further = _list_further(found) if found.destinations else []

@@ -38,7 +38,8 @@ def check_command(files: tuple[Path, ...]) -> None:
     """Print every error in each configuration FILE and its secrets; exit 2 if there is one.
 
     Several files are those of one process: conflicts between them are errors, such as one payee with two databases.
-    Does not connect to the node or the database.
+    Does not connect to the node. Connects to a PostgreSQL database that answers, only to find a pooler that the
+    services cannot use.
     """
     from foreseal.cli.pay_check import check
 

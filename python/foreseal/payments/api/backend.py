@@ -62,7 +62,7 @@ class Backend:
         """Open the database. The node is not contacted yet.
 
         `client` replaces the clients of the configured node. `monotonic` is a clock in seconds for time limits. Raises
-        `ConfigurationError`, `SecretError`, `WrongSchema` and the database's errors.
+        `ConfigurationError`, `SecretError`, `WrongSchema`, `PoolerRefused` and the database's errors.
         """
         section, policy = configuration.node, configuration.policy
         breaker = CircuitBreaker(section.breaker(), monotonic)

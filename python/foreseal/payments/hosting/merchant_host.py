@@ -15,7 +15,7 @@ from foreseal.payments.configuration import Configuration, ConfigurationError, S
 from foreseal.payments.hosting.conflicts import MerchantResources, check_configurations, check_resources
 from foreseal.payments.hosting.process_app import build_process_app
 from foreseal.payments.hosting.router import MerchantRouter
-from foreseal.payments.ledger import WrongSchema
+from foreseal.payments.ledger import PoolerRefused, WrongSchema
 from foreseal.payments.ledger.database_identity import find_identity
 from foreseal.payments.merchant_context import merchant_context
 from foreseal.payments.metrics import Metric, render, render_groups
@@ -35,7 +35,7 @@ MAX_SHOPPER_REQUESTS = 400
 Both together leave the listener some of its 1,024 connections.
 """
 
-_EXPECTED = (ConfigurationError, SecretError, WrongSchema, NameInUse, SQLAlchemyError)
+_EXPECTED = (ConfigurationError, SecretError, WrongSchema, PoolerRefused, NameInUse, SQLAlchemyError)
 
 
 class MerchantFailed(Exception):

@@ -24,10 +24,12 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool, Pool
 from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
 from foreseal.payments.ledger.migrations.events import MigrationEvents
 from foreseal.payments.ledger.observer import LedgerObserver, SilentObserver
+from foreseal.payments.ledger.pooler_check import require_session
 from foreseal.payments.ledger.queries import ColumnValues
 from foreseal.payments.ledger.record import Record
 from foreseal.payments.ledger.schema import HEAD, migrate, needs_upgrade, read_revision
 from foreseal.payments.ledger.timeline import pop_recorded
+from foreseal.payments.ledger.upgrade_locks import limit_waits, retry_blocked
 
 ERROR_CLASSES: tuple[type[DBAPIError], ...] = (
     DataError,
@@ -59,8 +61,10 @@ class Database:
     def __init__(self, url: str, *, upgrade: bool = False, events: MigrationEvents | None = None) -> None:
         """Create the tables of an empty database. With `upgrade`, upgrade the tables of an earlier version.
 
-        `events` receives the progress. Raises `WrongSchema` if the tables have another version.
+        `events` receives the progress. Raises `WrongSchema` if the tables have another version, and `PoolerRefused`.
         """
+        if make_url(url).get_backend_name() == "postgresql":
+            require_session(url)
         self.observer: LedgerObserver = SilentObserver()
         """Receiver of events."""
         self.commits = 0
@@ -80,7 +84,11 @@ class Database:
         with self.reading() as tx:
             if read_revision(tx) == HEAD:
                 return
+        retry_blocked(self.engine, lambda: self._upgrade(upgrade, events), events.report)
+
+    def _upgrade(self, upgrade: bool, events: MigrationEvents) -> None:
         with self.transaction() as tx:
+            limit_waits(tx)
             if tx.dialect.name == "postgresql":  # two processes may start at once; SQLite has one writer anyway
                 tx.execute(select(func.pg_advisory_xact_lock(_CREATION)))
             revision = read_revision(tx)

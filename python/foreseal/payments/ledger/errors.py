@@ -7,7 +7,9 @@ LedgerError
 ├── DuplicateRecord       a unique key belongs to another row
 ├── UnknownRecord         the order, refund or payout does not exist
 ├── InsufficientAmount    a refund would exceed the captured amount
-└── WrongSchema           another version created the database
+├── WrongSchema           another version created the database
+│   └── UpgradeBlocked    another program has locked its tables
+└── PoolerRefused         a pooler changes the session of a connection
 ```
 """
 
@@ -57,3 +59,11 @@ class InsufficientAmount(LedgerError):
 
 class WrongSchema(LedgerError):
     """Another version of this library created the tables."""
+
+
+class UpgradeBlocked(WrongSchema):
+    """The upgrade got no lock in time. The database has its earlier schema."""
+
+
+class PoolerRefused(LedgerError):
+    """A pooler gives the transactions of one connection to several server sessions."""

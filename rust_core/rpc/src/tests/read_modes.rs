@@ -2,14 +2,22 @@
 
 use std::time::Duration;
 
+use alloy_primitives::{Bytes, U256};
 use foreseal_chain::{Clock as _, ReadMode};
-use foreseal_testkit::{Contract, Fees, TransactionKinds, Workload};
+use foreseal_state::StateReader as _;
+use foreseal_testkit::{Contract, Fees, TransactionKinds, Wallet, Workload};
 use serde_json::{Value, json};
 
 use super::{Bench, block_calls, raw_params, streams::Streams};
 use crate::{Api, Reply, RpcError};
 
 const NULL: Value = Value::Null;
+
+/// Returns a transaction with one log.
+fn logging(wallet: &Wallet, nonce: u64) -> Bytes {
+    let (target, input) = (Contract::Logger.address().into(), Bytes::from(vec![0; 32]));
+    wallet.eip1559(nonce, target, U256::ZERO, 150_000, input, Fees::default())
+}
 
 struct Modes {
     sealed: Api,
@@ -59,7 +67,8 @@ fn queries(bench: &Bench) -> Vec<(&'static str, String)> {
     let addresses: Vec<_> = wallets.chain(Contract::ALL.map(Contract::address)).collect();
     let mut queries = block_calls::about(&bench.view().pending().block, &addresses);
     queries.push(("eth_call", format!("[{{\"to\":\"{}\"}},TAG]", Contract::ALL[0].address())));
-    queries.retain(|(_, params)| params.contains(block_calls::TAG));
+    // At `pending`, its result has the transactions of the pool as well.
+    queries.retain(|(name, params)| params.contains(block_calls::TAG) && *name != "eth_getTransactionCount");
     queries
 }
 
@@ -90,6 +99,14 @@ fn latest_of_preconfirmed_is_the_newest_step_in_every_method() {
             assert_eq!(answer(&bench, &modes.preconfirmed, &query, &next), beyond, "{query:?}");
         }
         assert!(compared > 40, "{compared}");
+        for wallet in &bench.wallets {
+            let account = bench.view().pending().state.account(&wallet.address).unwrap().unwrap();
+            let nonce = json!(format!("{:#x}", account.nonce));
+            let count = |block| {
+                call(&bench, &modes.preconfirmed, "eth_getTransactionCount", &json!([wallet.address, block]))
+            };
+            assert_eq!(count("latest"), nonce);
+        }
     }
 }
 
@@ -119,7 +136,7 @@ fn the_height_of_the_chain_is_sealed_in_every_mode() {
 #[test]
 fn sealed_shows_an_open_transaction_as_pooled_until_its_block_is_sealed() {
     let mut bench = Bench::new(1);
-    let raw = bench.wallets[0].transfer(0, Contract::Logger.address(), 1, Fees::default());
+    let raw = logging(&bench.wallets[0], 0);
     let hash = bench.submit(&raw);
     let pooled = bench.call("eth_getTransactionByHash", &json!([hash]).to_string());
     bench.tick();
@@ -144,6 +161,7 @@ fn sealed_shows_an_open_transaction_as_pooled_until_its_block_is_sealed() {
     assert_eq!(sealed(&bench, "foreseal_transactionStatus", &json!([hash])), status);
     assert_ne!(call(&bench, &modes.preconfirmed, "eth_getTransactionReceipt", &json!([hash])), NULL);
 
+    bench.submit(&logging(&bench.wallets[0], 1));
     bench.seal();
     let receipt = bench.call("eth_getTransactionReceipt", &json!([hash]).to_string());
     assert_eq!(sealed(&bench, "eth_getTransactionReceipt", &json!([hash])), receipt);
@@ -157,7 +175,7 @@ fn a_filter_keeps_the_mode_in_which_it_was_created() {
     let modes = Modes::of(&bench);
     let apis = [&bench.api, &modes.sealed, &modes.preconfirmed];
     let ids = apis.map(|api| call(&bench, api, "eth_newFilter", &json!([{"fromBlock": "0x0"}])));
-    let log = bench.wallets[0].transfer(0, Contract::Logger.address(), 0, Fees::default());
+    let log = logging(&bench.wallets[0], 0);
     bench.submit(&log);
     bench.tick();
     let apis = [&bench.api, &modes.sealed, &modes.preconfirmed];
@@ -184,7 +202,7 @@ fn logs_of_preconfirmed_are_delivered_once_at_their_step() {
     let mut streams = Streams::new(&bench);
     let [standard, sealed, preconfirmed] = [ReadMode::Standard, ReadMode::Sealed, ReadMode::Preconfirmed]
         .map(|mode| streams.subscribe_in(&json!(["logs", {}]), mode).unwrap().expect("logs have no cursor"));
-    bench.submit(&bench.wallets[0].transfer(0, Contract::Logger.address(), 0, Fees::default()));
+    bench.submit(&logging(&bench.wallets[0], 0));
     bench.tick();
     streams.deliver_all();
     let at_step = streams.messages(&preconfirmed);
@@ -202,12 +220,12 @@ fn a_synchronous_submission_to_sealed_waits_for_the_seal() {
     let mut bench = Bench::new(1);
     let api = Modes::of(&bench).sealed;
     let method = crate::method("eth_sendRawTransactionSync").unwrap();
-    let raw = bench.wallets[0].transfer(0, Contract::Logger.address(), 1, Fees::default());
+    let raw = logging(&bench.wallets[0], 0);
     let begun = api.begin(Some(&bench.view()), method, raw_params(&raw).as_bytes()).unwrap();
     let Reply::Later(wait) = begun else { panic!("{begun:?}") };
     bench.tick();
     assert!(api.poll(method, &wait).unwrap().is_none(), "pre-confirmed only");
-    assert_eq!(wait.deadline(), bench.clock.now().monotonic + Duration::from_millis(4_000 - 200));
+    assert_eq!(wait.deadline(), bench.clock.now().monotonic + Duration::from_millis(6_000 - 200));
     bench.seal();
     let receipt: Value = serde_json::from_slice(&api.poll(method, &wait).unwrap().unwrap()).unwrap();
     assert_eq!(

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,8 +25,9 @@ import foreseal.payments.api.models
 import foreseal.payments.x402.buyer.models
 import foreseal.payments.x402.models
 from foreseal.payments.crash_points import MigrationPoint
-from foreseal.payments.ledger import Database, WrongSchema, schema
+from foreseal.payments.ledger import Database, WrongSchema, schema, upgrade_locks
 from foreseal.payments.ledger.database import find_revision
+from foreseal.payments.ledger.errors import UpgradeBlocked
 from foreseal.payments.ledger.migrations.events import MigrationEvents
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.record import Record
@@ -310,6 +312,28 @@ def test_upgrade_waits_for_an_old_writer_which_is_then_rejected(url: str) -> Non
     assert 100_000 in read(url)["timeline"]["id"]
     with pytest.raises((OperationalError, ProgrammingError), match="told"), engine.begin() as old:
         old.execute(write, {"id": 100_001})
+    engine.dispose()
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_blocked_upgrade_names_the_transaction_and_gives_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(url, SMALL)
+    monkeypatch.setattr(upgrade_locks, "_ATTEMPTS", 2)
+    lines: list[str] = []
+    engine = create_engine(url, connect_args={"application_name": "reports"})
+    with engine.begin() as other:
+        other.execute(text("SELECT count(*) FROM timeline"))
+        with pytest.raises(UpgradeBlocked, match=r"got no lock within 4 s, and changed nothing; .* \(reports\)"):
+            Database(url, upgrade=True, events=MigrationEvents(report=lines.append))
+        (line,) = [line for line in lines if "waits" in line]
+        assert re.fullmatch(
+            r"the upgrade waits for a lock; open transactions: process \d+ \(reports\), \d+ s: "
+            r"SELECT count\(\*\) FROM timeline",
+            line,
+        )
+    assert find_revision(url) == "0003"
+    Database(url, upgrade=True).close()
+    assert differences(url) == []
     engine.dispose()
 
 
