@@ -114,9 +114,14 @@ impl Status {
     /// Returns the reason if production failed, the node is stopped, the last tick is older than `limit`, or the
     /// members of the engine hold different data.
     pub fn healthy(&self, limit: Duration) -> Result<(), String> {
-        self.current(limit)?;
         let quorum = self.cluster.as_ref().and_then(|cluster| cluster.quorum.as_ref());
         let mut findings = quorum.iter().flat_map(|quorum| &quorum.findings);
+        // An alarm alone stops nothing, but it is the cause of what it stops.
+        let alarm = findings.clone().find(|finding| matches!(finding, EngineFinding::Alarm { .. }));
+        self.current(limit).map_err(|reason| match alarm {
+            Some(alarm) => format!("{reason}; {alarm}"),
+            None => reason,
+        })?;
         let damage = findings.find(|finding| matches!(finding, EngineFinding::DifferentHashes { .. }));
         damage.map_or(Ok(()), |finding| Err(finding.to_string()))
     }
@@ -216,6 +221,17 @@ mod tests {
         let reason = status.healthy(LIMIT).unwrap_err();
         assert!(reason.contains("a:2379"), "{reason}");
         assert_eq!(status.ready(LIMIT), Ok(()));
+    }
+
+    #[test]
+    fn an_alarm_is_named_as_the_cause_of_late_ticks() {
+        let member = "a (http://a:2379, 8e9e)".to_owned();
+        let status = leader(vec![EngineFinding::Alarm { member, alarm: "NOSPACE".to_owned() }]);
+        assert_eq!(status.healthy(LIMIT), Ok(()));
+        let late = Status { age: Duration::from_millis(1001), ..status };
+        let reason = late.healthy(LIMIT).unwrap_err();
+        let cause = "the database of etcd member a (http://a:2379, 8e9e) is full (NOSPACE)";
+        assert!(reason.starts_with("last tick 1001 ms ago") && reason.contains(cause), "{reason}");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Check of an engine before it is used, and at intervals.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bytes::Bytes;
 
@@ -52,6 +55,7 @@ pub fn check_members(engine: &dyn Engine) -> Result<EngineMembership, EngineErro
     for status in &statuses {
         findings.extend(judge_status(status));
     }
+    findings.extend(list_alarms(&members, &statuses));
     Ok(EngineMembership { members, statuses, findings })
 }
 
@@ -124,9 +128,44 @@ fn judge_status(entry: &EndpointStatus) -> Vec<EngineFinding> {
     if parse_version(&status.version).is_none_or(|version| version < MIN_ETCD_VERSION) {
         findings.push(EngineFinding::Version { endpoint: endpoint(), version: status.version.clone() });
     }
-    let alarms = status.errors.iter();
-    findings.extend(alarms.map(|alarm| EngineFinding::Alarm { endpoint: endpoint(), alarm: alarm.clone() }));
     findings
+}
+
+/// Returns each alarm once, with the member that has it: every member reports those of all members.
+fn list_alarms(members: &[EngineMember], statuses: &[EndpointStatus]) -> Vec<EngineFinding> {
+    let mut alarms = BTreeSet::new();
+    let mut findings = Vec::new();
+    for entry in statuses {
+        for text in entry.status.iter().flat_map(|status| &status.errors) {
+            match parse_alarm(text) {
+                Some((id, alarm)) if alarms.insert((id, alarm)) => {
+                    findings.push(EngineFinding::Alarm {
+                        member: describe(members, id),
+                        alarm: alarm.to_owned(),
+                    });
+                }
+                Some(_) => {}
+                None => findings.push(EngineFinding::ReportedError {
+                    endpoint: entry.endpoint.clone(),
+                    error: text.clone(),
+                }),
+            }
+        }
+    }
+    findings
+}
+
+/// Parses an alarm in the form of etcd: `memberID:13803658152347727308 alarm:NOSPACE`.
+fn parse_alarm(text: &str) -> Option<(u64, &str)> {
+    let (id, alarm) = text.trim().strip_prefix("memberID:")?.split_once(' ')?;
+    Some((id.parse().ok()?, alarm.trim().strip_prefix("alarm:")?))
+}
+
+/// Returns name, URLs and id of a member. `etcdctl` writes ids in hexadecimal.
+fn describe(members: &[EngineMember], id: u64) -> String {
+    let Some(member) = members.iter().find(|member| member.id == id) else { return format!("{id:x}") };
+    let name = if member.name.is_empty() { "without a name" } else { &member.name };
+    format!("{name} ({}, {id:x})", member.urls.join(", "))
 }
 
 /// Returns the three numbers of a version such as `3.5.14` or `3.6.0-rc.1`.
@@ -172,7 +211,7 @@ mod tests {
 
     use super::*;
     use crate::quorum::{
-        engine::HashReading,
+        engine::{HashReading, MemberStatus},
         engine_report::CheckMode,
         simulated::{FaultRates, SimulatedEngine},
     };
@@ -247,6 +286,57 @@ mod tests {
         assert!(hashes.iter().all(|hash| hash.hash.is_ok()));
         let revisions = engine.revisions.lock();
         assert!(revisions.len() == 3 && revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
+    }
+
+    #[test]
+    fn an_alarm_names_its_member_once() {
+        let members = [(0x8e9e, "etcd-1"), (0xa7, "")].map(|(id, name)| EngineMember {
+            id,
+            name: name.to_owned(),
+            urls: vec![format!("http://10.0.0.{}:2379", id & 0xf)],
+            is_learner: false,
+        });
+        let statuses = ["a:2379", "b:2379"].map(|endpoint| EndpointStatus {
+            endpoint: endpoint.to_owned(),
+            status: Ok(MemberStatus {
+                member: 1,
+                version: "3.6.0".to_owned(),
+                leader: 1,
+                revision: 1,
+                database_bytes: 1,
+                used_bytes: 1,
+                errors: [
+                    "memberID:36510 alarm:NOSPACE ",
+                    "memberID:167 alarm:CORRUPT ",
+                    "memberID:5 alarm:NOSPACE",
+                ]
+                .map(str::to_owned)
+                .into(),
+            }),
+        });
+        let found = list_alarms(&members, &statuses);
+        let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "the database of etcd member etcd-1 (http://10.0.0.14:2379, 8e9e) is full (NOSPACE), so etcd rejects \
+                 writes: compact, defragment this member, then run `etcdctl alarm disarm`",
+                "etcd member without a name (http://10.0.0.7:2379, a7) has the alarm CORRUPT",
+                "the database of etcd member 5 is full (NOSPACE), so etcd rejects writes: compact, defragment this \
+                 member, then run `etcdctl alarm disarm`",
+            ]
+        );
+        let other = [EndpointStatus {
+            status: statuses[0]
+                .status
+                .clone()
+                .map(|status| MemberStatus { errors: vec!["etcdserver: no leader".to_owned()], ..status }),
+            endpoint: "a:2379".to_owned(),
+        }];
+        assert_eq!(
+            list_alarms(&members, &other)[0].to_string(),
+            "etcd at a:2379 reports: etcdserver: no leader"
+        );
     }
 
     #[test]

@@ -8,7 +8,8 @@ pub enum EngineError {
     Unanswered { reason: String },
     /// The space quota is exhausted. etcd may execute the write that exceeds the quota and still return this.
     #[error(
-        "the engine is out of space (NOSPACE at {endpoint}): compact and defragment it, then run `etcdctl alarm disarm`"
+        "a member of the engine is out of space (NOSPACE, answered by {endpoint}; `etcdctl alarm list` names the member): \
+         compact, defragment that member, then run `etcdctl alarm disarm`"
     )]
     NoSpace { endpoint: String },
     /// The endpoint rejected this attempt: authentication, permissions, size or an invalid request.

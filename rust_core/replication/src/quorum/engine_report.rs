@@ -10,6 +10,9 @@ use super::{
 /// The oldest accepted version of etcd; older ones can return inconsistent data after a crash (etcd #14211).
 pub const MIN_ETCD_VERSION: [u64; 3] = [3, 5, 14];
 
+/// Alarm of a member whose database has reached its quota. Every member then rejects writes.
+pub const NO_SPACE: &str = "NOSPACE";
+
 /// Measured duration of appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendLatency {
@@ -27,8 +30,10 @@ pub enum EngineFinding {
     SingleNode,
     /// The members hold different data.
     DifferentHashes { endpoints: Vec<String> },
-    /// The member reports an alarm or error.
-    Alarm { endpoint: String, alarm: String },
+    /// A member has an alarm. All members report it; `member` is the one that has it: name, URLs and id.
+    Alarm { member: String, alarm: String },
+    /// The member behind an endpoint reports an error that is no alarm.
+    ReportedError { endpoint: String, error: String },
     /// The member did not answer.
     Unreachable { endpoint: String, error: EngineError },
 }
@@ -76,7 +81,7 @@ impl EngineFinding {
             Self::Version { .. } => "version",
             Self::SingleNode => "single_node",
             Self::DifferentHashes { .. } => "different_hashes",
-            Self::Alarm { .. } => "alarm",
+            Self::Alarm { .. } | Self::ReportedError { .. } => "alarm",
             Self::Unreachable { .. } => "unreachable",
         }
     }
@@ -91,7 +96,7 @@ impl EngineFinding {
     pub fn is_rejected(&self, mode: CheckMode) -> bool {
         match self {
             Self::Version { .. } | Self::SingleNode => mode == CheckMode::Strict,
-            Self::DifferentHashes { .. } | Self::Alarm { .. } => true,
+            Self::DifferentHashes { .. } | Self::Alarm { .. } | Self::ReportedError { .. } => true,
             Self::Unreachable { .. } => false,
         }
     }
@@ -114,7 +119,13 @@ impl fmt::Display for EngineFinding {
                 let endpoints = endpoints.join(", ");
                 write!(f, "the members of etcd hold different data ({endpoints}): replace the damaged member")
             }
-            Self::Alarm { endpoint, alarm } => write!(f, "etcd at {endpoint} reports: {alarm}"),
+            Self::Alarm { member, alarm } if alarm == NO_SPACE => write!(
+                f,
+                "the database of etcd member {member} is full ({alarm}), so etcd rejects writes: compact, defragment \
+                 this member, then run `etcdctl alarm disarm`"
+            ),
+            Self::Alarm { member, alarm } => write!(f, "etcd member {member} has the alarm {alarm}"),
+            Self::ReportedError { endpoint, error } => write!(f, "etcd at {endpoint} reports: {error}"),
             Self::Unreachable { endpoint, error } => write!(f, "etcd at {endpoint} is not usable: {error}"),
         }
     }

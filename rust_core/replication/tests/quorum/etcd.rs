@@ -10,7 +10,7 @@ use std::{
 use foreseal_replication::quorum::{
     Acquired, AppendError, CheckMode, Engine, EngineError, EngineFinding, EngineRequest, EngineResponse,
     EtcdClientCertificate, EtcdEngine, EtcdSettings, EtcdTls, EtcdUser, KeyComparison, KeyOperation,
-    KeyRange, PART_SIZE, QuorumLog, QuorumRecord, RunId, TailError, check_engine,
+    KeyRange, PART_SIZE, QuorumLog, QuorumRecord, RunId, TailError, check_engine, check_members,
 };
 
 use crate::{
@@ -130,6 +130,9 @@ fn rounds_pause_while_etcd_is_full() {
     let started = Instant::now();
     assert!((0..4).all(|_| is_full()));
     assert!(started.elapsed() >= Duration::from_millis(200), "{:?}", started.elapsed());
+    let findings = check_members(&engine).unwrap().findings;
+    let alarms: Vec<_> = findings.iter().filter(|finding| finding.code() == "alarm").collect();
+    assert!(matches!(*alarms, [EngineFinding::Alarm { alarm, .. }] if alarm == "NOSPACE"), "{alarms:?}");
 }
 
 /// Creates an authority and a certificate for 127.0.0.1 that it signed; `false` if openssl is not installed.

@@ -253,7 +253,11 @@ impl SimulatedState {
                 revision: self.keys.revision,
                 database_bytes: bytes,
                 used_bytes: bytes,
-                errors: if self.space == Space::Full { vec!["NOSPACE".to_owned()] } else { Vec::new() },
+                errors: if self.space == Space::Full {
+                    vec!["memberID:1 alarm:NOSPACE ".to_owned()]
+                } else {
+                    Vec::new()
+                },
             }),
         };
         self.versions.iter().enumerate().map(status).collect()
