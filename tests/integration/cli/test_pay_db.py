@@ -42,15 +42,15 @@ def test_older_database_is_reported_and_upgraded(config: Path) -> None:
     assert foreseal("pay", "db", "current", config).stdout == "0003\n"
     checked = foreseal("pay", "db", "check", config)
     assert checked.returncode == 1
-    assert f"schema 0003, older than 0017: run `foreseal pay db upgrade {config}`" in checked.stderr
+    assert f"schema 0003, older than 0018: run `foreseal pay db upgrade {config}`" in checked.stderr
     refused = foreseal("pay", "keys", "list", "--config", config)
     assert refused.returncode == 2
     assert "foreseal pay db upgrade" in refused.stderr
     upgraded = foreseal("pay", "db", "upgrade", config)
-    assert (upgraded.returncode, upgraded.stdout) == (0, "schema 0003 upgraded to 0017\n")
+    assert (upgraded.returncode, upgraded.stdout) == (0, "schema 0003 upgraded to 0018\n")
     assert "foreseal: 0004: tables altered" in upgraded.stderr
-    assert foreseal("pay", "db", "check", config).stdout == "schema 0017: no upgrade is needed\n"
-    assert foreseal("pay", "db", "upgrade", config).stdout == "schema 0017\n"
+    assert foreseal("pay", "db", "check", config).stdout == "schema 0018: no upgrade is needed\n"
+    assert foreseal("pay", "db", "upgrade", config).stdout == "schema 0018\n"
     assert foreseal("pay", "keys", "list", "--config", config).returncode == 0
 
 
@@ -73,4 +73,4 @@ def test_newer_schema_fails_the_check(config: Path) -> None:
     for command in ("check", "upgrade"):
         ended = foreseal("pay", "db", command, config)
         assert ended.returncode != 0
-        assert "schema 0099, newer than 0017 of this version: install a newer Foreseal" in ended.stderr
+        assert "schema 0099, newer than 0018 of this version: install a newer Foreseal" in ended.stderr

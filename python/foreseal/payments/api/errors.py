@@ -40,6 +40,7 @@ from foreseal.payments.orders.payers import PayerMismatch, PayerRequired
 from foreseal.payments.signatures import InvalidSignature
 from foreseal.payments.transactions import (
     FeeTooHigh,
+    GasBudgetInUse,
     GasBudgetSpent,
     GasTooHigh,
     SendingError,
@@ -115,6 +116,7 @@ _MEANINGS = (
     _Meaning(FeeTooHigh, 503, "fee_too_high"),
     _Meaning(GasTooHigh, 409, "gas_too_high"),
     _Meaning(GasBudgetSpent, 409, "gas_budget_spent"),
+    _Meaning(GasBudgetInUse, 503, "gas_budget_in_use"),
     _Meaning(TransactionTooLarge, 409, "transaction_too_large"),
     _Meaning(SignerUnavailable, 503, "signer_unavailable"),
     _Meaning(SendingError, 503, "transaction_not_sent"),
@@ -139,7 +141,7 @@ def to_api_error(error: Exception) -> ApiError:
     # A database's own message may contain its URL and the statement.
     message = "the database does not respond" if meaning.code == "database_unavailable" else str(error)
     found = ApiError(meaning.status, meaning.code, message, meaning.argument)
-    if isinstance(error, NoResponse):
+    if isinstance(error, NoResponse | GasBudgetInUse):
         found.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if isinstance(error, NotCapturable):
         found.reason = error.obstacle.value

@@ -338,7 +338,8 @@ class PolicySection(Section):
         default=12_000_000,
         ge=0,
         le=10**12,
-        description="The same for all payers that are contracts together.",
+        description="The same for all payers that are contracts together. Their transactions without a receipt count "
+        "with their gas limit.",
     )
     patience_blocks: int = Field(
         default=10,

@@ -83,6 +83,7 @@ metadata = Record.metadata
 """Tables of all records that are imported."""
 
 _UNASSIGNED = text("payer IS NULL")
+_IN_FLIGHT = text("code_gas IS NOT NULL")
 
 
 class OldVersionRecord(Record):
@@ -187,6 +188,7 @@ class TransactionRecord(Record):
         UniqueConstraint("chain_id", "sender", "account_nonce"),
         UniqueConstraint("purpose", "subject", "round"),
         Index("transactions_ending", "ending", "purpose"),
+        Index("transactions_code_gas", "chain_id", "code_gas", sqlite_where=_IN_FLIGHT, postgresql_where=_IN_FLIGHT),
     )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
@@ -199,6 +201,8 @@ class TransactionRecord(Record):
     target: Mapped[str] = mapped_column(String(42))
     data: Mapped[bytes] = mapped_column(LargeBinary)
     gas: Mapped[int] = mapped_column(BigInteger)
+    # Gas limit of a transaction in which the code of a payer runs, until its first receipt is recorded; else null.
+    code_gas: Mapped[int | None] = mapped_column(BigInteger)
     ending: Mapped[TxResult | None] = mapped_column(EnumText(TxResult))
     # The node's last rejection, and the block since which it has rejected the transaction; null once it accepts it.
     rejection: Mapped[str | None] = mapped_column(Text)

@@ -35,6 +35,7 @@ REVISIONS = (
     "0015",
     "0016",
     "0017",
+    "0018",
 )
 """All revisions, oldest first."""
 HEAD = REVISIONS[-1]

@@ -36,6 +36,7 @@ from foreseal.payments.orders.captures import Captures, CheckedCapture, DecidedC
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.signatures import InvalidSignature, SignerPath
 from foreseal.payments.transactions import (
+    GasBudgetInUse,
     GasBudgetSpent,
     SendingError,
     TransactionCall,
@@ -79,7 +80,7 @@ class AutoCaptures:
         self._ledger = ledger
         self._node = sender.node
         self._acceptances = Acceptances(ledger, sender.node, merchant)
-        self._captures = Captures(ledger, sender, merchant)
+        self._captures = Captures(ledger, sender, merchant, is_automatic=True)
         self._checks = CaptureChecks(sender, merchant)
         self._sender = sender
 
@@ -119,15 +120,18 @@ class AutoCaptures:
             tx, {each.id: each.capture for each in accepted if isinstance(each.capture, Exception)}
         )
         decided: dict[str, DecidedCapture] = {}
+        stored = [each.target.order.id for each in captures]
         try:
             with tx.begin_nested():
                 # An order that was paid or changed since the check is not captured.
                 results = self._captures.store(tx, captures) if captures else []
-                decided = {each.id: each for each in results if isinstance(each, DecidedCapture)}
+            decided = {each.id: each for each in results if isinstance(each, DecidedCapture)}
+            without_room = (GasBudgetSpent, GasBudgetInUse)
+            obstacles |= {id: each for id, each in zip(stored, results, strict=True) if isinstance(each, without_room)}
         except TransactionStillOpen:  # a conflict of one order
             raise
         except SendingError as error:  # the key cannot sign
-            obstacles |= {each.target.order.id: error for each in captures}
+            obstacles |= dict.fromkeys(stored, error)
         errors = {each.id: None for each in decided.values()} | {
             id: str(error)[:_LONGEST_ERROR] for id, error in obstacles.items()
         }

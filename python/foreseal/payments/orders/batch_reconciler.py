@@ -44,6 +44,7 @@ from foreseal.payments.transactions import (
     open_intent,
     read_intent,
     record_deliveries,
+    release_code_gas,
 )
 from foreseal.payments.transfers.matching import record_transfers
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer
@@ -135,6 +136,8 @@ class BatchReconciler:
             orders = _orders(tx, batch)
             if not is_intent_open(tx, outcome.intent):  # another process was faster, and may have captured them again
                 return
+            if outcome.counts_code:
+                release_code_gas(tx, [outcome.intent])
             left = [order for order in orders if (assigned_payer(order), bytes(order.nonce)) not in found.captured]
             gone = [order.id for order in left if order.state is OrderState.CAPTURED]
             if step is Finality.FINAL:

@@ -1,5 +1,7 @@
 """The payer's signed cancellation of a voided order, relayed to the token."""
 
+from dataclasses import replace
+
 from foreseal.payments.chain import Token
 from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.crash_points import CrashPoint
@@ -57,6 +59,7 @@ class Cancellations:
             raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
         sender = self._sender.with_node(path.node)
         call = sender.call(order.token, cancel_call(message, signature), simulated=path.has_code)
+        call = replace(call, runs_code=path.has_code)
         with self._ledger.database.transaction() as tx:
             self._ledger.move(tx, OrderRecord, locked(tx, OrderRecord, id), Trigger.CANCEL)
             intent = self._sender.intents.store(tx, Purpose.CANCEL, id, call)

@@ -45,23 +45,29 @@ def forwarded_gas(call: TransactionCall) -> int:
 def plan_batches(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
     """Return transactions that capture these orders, whose payee is the contract.
 
+    Payers with code, whose gas has a budget, share no transaction with others.
+
     Each has the gas that it needs even if every payer consumes all that the contract forwards. Otherwise, payers that
     change their accounts after the checks could make the whole batch revert.
     """
-    plain: list[BatchedCapture] = []
-    wallets: list[BatchedCapture] = []
+    same_form: dict[tuple[bool, bool], list[BatchedCapture]] = {}
     batches: list[CaptureBatch] = []
     for each in captures:
         if each.call.gas > CALL_GAS:  # the contract forwards the same amount for all orders of a batch
             batches.append(_batch([each], each.call.gas))
-        elif len(each.order.signature or b"") == _SIGNATURE_SIZE:
-            plain.append(each)
         else:
-            wallets.append(each)
-    for same_form in (plain, wallets):
-        for first in range(0, len(same_form), MAX_AUTHORIZATIONS):
-            batches += _split(same_form[first : first + MAX_AUTHORIZATIONS])
+            is_long = len(each.order.signature or b"") != _SIGNATURE_SIZE
+            same_form.setdefault((each.call.runs_code, is_long), []).append(each)
+    for _, found in sorted(same_form.items()):
+        for first in range(0, len(found), MAX_AUTHORIZATIONS):
+            batches += _split(found[first : first + MAX_AUTHORIZATIONS])
     return batches
+
+
+def capture_alone(capture: BatchedCapture) -> TransactionCall:
+    """Return the transaction that captures one order. A batch of several has at most the sum of their gas."""
+    (alone,) = plan_batches([capture])
+    return alone.call
 
 
 def _split(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
@@ -88,5 +94,6 @@ def _batch(captures: Sequence[BatchedCapture], call_gas: int | None = None) -> C
         max((each.call.quote for each in captures), key=lambda quote: quote.fee),
         max(each.call.next_nonce for each in captures),
         min(each.call.block for each in captures),
+        any(each.call.runs_code for each in captures),
     )
     return CaptureBatch(f"cap_{secrets.token_hex(16)}", tuple(order.id for order in orders), call)

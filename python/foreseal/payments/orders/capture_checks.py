@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from sqlalchemy import Connection
+
 from foreseal.payments.chain import (
     ChainError,
     NodeRequest,
@@ -23,7 +25,7 @@ from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.group_operation import DeferredCheck
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.capture_batches import MAX_CALL_GAS, BatchedCapture, forwarded_gas, plan_batches
+from foreseal.payments.orders.capture_batches import MAX_CALL_GAS, BatchedCapture, capture_alone, forwarded_gas
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.orders.terms import SignedOrder, authorization, message, permit
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage, SignerPath, check_apart
@@ -201,8 +203,8 @@ class PendingCaptureChecks:
     def _simulation(self, order: SignedOrder, call: TransactionCall) -> NodeRequest[bytes]:
         if not is_batched(order, self._merchant):
             return self._sender.simulation(call)
-        (alone,) = plan_batches([BatchedCapture(order, call)])
-        forwarded = replace(call, target=order.payee, gas=alone.call.gas)
+        alone = capture_alone(BatchedCapture(order, call))
+        forwarded = replace(call, target=order.payee, gas=alone.gas)
         return self._sender.simulation(forwarded, forwarding_code(order.token, forwarded_gas(call)))
 
     def _contract_reads(self, batch: RequestBatch) -> _ContractReads | None:
@@ -220,7 +222,7 @@ class PendingCaptureChecks:
         if is_batched(order, self._merchant) and call.gas > MAX_CALL_GAS:
             detail = f"it needs {call.gas} gas, the contract can forward at most {MAX_CALL_GAS}"
             raise NotCapturable(order.id, CaptureObstacle.REVERTS, detail)
-        return call
+        return replace(call, runs_code=self._path.has_code)
 
     def _add_reads(self, batch: RequestBatch, target: CaptureTarget) -> _Reads:
         order = target.order
@@ -305,6 +307,15 @@ class CaptureChecks:
     def is_batched(self, order: SignedOrder) -> bool:
         """Return True if the merchant's batch capture contract captures the order."""
         return is_batched(order, self._merchant)
+
+    def find_without_room(self, tx: Connection, captures: Sequence[BatchedCapture]) -> dict[str, SendingError]:
+        """Return the orders, by id, whose capture the budget of payers with code has no room for, with the reason.
+
+        The caller stores the other captures in this transaction (`LostGas.find_without_room`).
+        """
+        running = [each for each in captures if each.call.runs_code]
+        calls = [capture_alone(each) if self.is_batched(each.order) else each.call for each in running]
+        return {running[at].order.id: error for at, error in self.lost_gas.find_without_room(tx, calls).items()}
 
 
 def is_batched(order: SignedOrder, merchant: Merchant) -> bool:

@@ -47,6 +47,7 @@ from foreseal.payments.orders.reconciler import OrderReconciler
 from foreseal.payments.orders.terms import SignedOrder
 from foreseal.payments.transactions import (
     NewIntent,
+    SendingError,
     TransactionCall,
     TransactionSender,
     TransactionStillOpen,
@@ -89,7 +90,14 @@ class Captures:
     a permit.
     """
 
-    def __init__(self, ledger: Ledger, sender: TransactionSender, merchant: Merchant) -> None:
+    def __init__(
+        self, ledger: Ledger, sender: TransactionSender, merchant: Merchant, *, is_automatic: bool = False
+    ) -> None:
+        """Set up. If captures are automatic, the budget of payers with code must have room for their gas.
+
+        Otherwise the merchant has decided each of them.
+        """
+        self._is_automatic = is_automatic
         self._ledger = ledger
         self._sender = sender
         self._merchant = merchant
@@ -151,7 +159,7 @@ class Captures:
 
     def store(
         self, tx: Connection, captures: Sequence[CheckedCapture]
-    ) -> list[DecidedCapture | TransitionNotAllowed | TransactionStillOpen]:
+    ) -> list[DecidedCapture | TransitionNotAllowed | SendingError]:
         """Decide captures of distinct orders in the caller's transaction, or return the reason against each.
 
         Raises `SendingError` if the key cannot sign. Raises `ConcurrentUpdate` and `TransactionStillOpen`, which end
@@ -180,10 +188,10 @@ class Captures:
 
     def _allowed(
         self, tx: Connection, captures: Sequence[CheckedCapture]
-    ) -> tuple[dict[str, TransitionNotAllowed | TransactionStillOpen], list[tuple[CheckedCapture, OrderRecord]]]:
+    ) -> tuple[dict[str, TransitionNotAllowed | SendingError], list[tuple[CheckedCapture, OrderRecord]]]:
         """Return the reasons against captures by order, and the other captures with their locked orders."""
         rows = {row.id: row for row in locked_all(tx, OrderRecord, [each.target.order.id for each in captures])}
-        rejected: dict[str, TransitionNotAllowed | TransactionStillOpen] = {}
+        rejected: dict[str, TransitionNotAllowed | SendingError] = {}
         allowed: list[tuple[CheckedCapture, OrderRecord]] = []
         for each in captures:
             row = rows[each.target.order.id]
@@ -193,6 +201,10 @@ class Captures:
                 rejected[row.id] = error
             else:
                 allowed.append((each, row))
+        if self._is_automatic:
+            counted = [BatchedCapture(each.target.order, each.call) for each, _ in allowed]
+            rejected |= self._checks.find_without_room(tx, counted)
+            allowed = [(each, row) for each, row in allowed if row.id not in rejected]
         return rejected, allowed
 
     def send(self, decided: Sequence[DecidedCapture]) -> None:

@@ -67,13 +67,18 @@ class PaymentGroups:
     def store(self, tx: Connection, checked: Sequence[CheckedPayment]) -> list[StorageResult]:
         """Store payments in the caller's transaction, or return the reason against each.
 
-        If one key cannot sign, only the payments to it have that error. Raises `sqlalchemy.exc.IntegrityError`, which
-        ends the transaction, if another process stores one of them at the same time.
+        If one key cannot sign, only the payments to it have that error. A capture that the budget of payers with code
+        has no room for has `GasBudgetInUse` or `GasBudgetSpent`, and is not stored. Raises
+        `sqlalchemy.exc.IntegrityError`, which ends the transaction, if another process stores one of them at the same
+        time.
         """
         payments = [each.payment for each in checked]
         results: dict[int, StorageResult] = {**find_duplicates(tx, payments)}
         for key, found in self._by_payee(payments).items():
             new = [position for position in found if position not in results]
+            refused = self._payments[key].find_without_room(tx, [checked[position] for position in new])
+            results |= {at: refused[payments[at].id] for at in new if payments[at].id in refused}
+            new = [position for position in new if position not in results]
             try:
                 with tx.begin_nested():
                     stored = self._payments[key].insert(tx, [checked[position] for position in new])

@@ -38,7 +38,7 @@ from foreseal.payments.orders.new_orders import (
 from foreseal.payments.orders.payers import assigned_payer, require_buyer
 from foreseal.payments.orders.terms import EarliestBlock, Expired, OrderTerms, memo, message, require_open
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage, SignerPath
-from foreseal.payments.transactions import NewIntent, TransactionCall, TransactionSender
+from foreseal.payments.transactions import NewIntent, SendingError, TransactionCall, TransactionSender
 from foreseal.payments.typed_data import Domain
 
 
@@ -160,6 +160,14 @@ class Payments:
     def begin(self, payments: Sequence[NewPayment], batch: RequestBatch, path: SignerPath) -> PendingPaymentChecks:
         """Add the requests for the checks of these payments to a batch. All payers have code, or none has."""
         return PendingPaymentChecks(self._checks, self.merchant.domain, payments, batch, path)
+
+    def find_without_room(self, tx: Connection, new: Sequence[CheckedPayment]) -> dict[str, SendingError]:
+        """Return the payments, by id, whose capture the budget of payers with code has no room for, with the reason.
+
+        The caller inserts the others in this transaction.
+        """
+        captured = [BatchedCapture(each.payment, each.call) for each in new if each.call is not None]
+        return self._checks.find_without_room(tx, captured)
 
     def insert(self, tx: Connection, new: Sequence[CheckedPayment]) -> list[StoredOrder]:
         """Store payments, which have no duplicates, in the caller's transaction. Nothing is sent.

@@ -49,6 +49,7 @@ from foreseal.payments.transactions import (
     open_intent,
     open_subjects,
     record_delivery,
+    release_code_gas,
 )
 from foreseal.payments.transfers.authorization_logs import find_order_consumption, is_used
 from foreseal.payments.transfers.matching import record_transfer, remove_transfer
@@ -206,6 +207,8 @@ class OrderReconciler:
             order = locked(tx, OrderRecord, id)
             if not is_intent_open(tx, intent):  # another process was faster, and may have started the next intent
                 return
+            if outcome.counts_code:
+                release_code_gas(tx, [intent])
             if canceled(receipt, order.token, assigned_payer(order), order.nonce):
                 self._canceled(tx, order, receipt, step)
                 nothing = False

@@ -6,8 +6,10 @@ from foreseal.payments.transactions.call_estimates import (
     CallEstimates,
     fits_transaction,
 )
+from foreseal.payments.transactions.code_gas import find_included, release_code_gas
 from foreseal.payments.transactions.errors import (
     FeeTooHigh,
+    GasBudgetInUse,
     GasBudgetSpent,
     GasTooHigh,
     SendingError,
@@ -63,6 +65,7 @@ __all__ = [
     "FeeQuote",
     "FeeSettings",
     "FeeTooHigh",
+    "GasBudgetInUse",
     "GasBudgetSpent",
     "GasTooHigh",
     "HttpSigner",
@@ -92,6 +95,7 @@ __all__ = [
     "classify_finality",
     "close_included",
     "close_intent",
+    "find_included",
     "first_waiting",
     "fits_transaction",
     "is_intent_open",
@@ -103,4 +107,5 @@ __all__ = [
     "record_deliveries",
     "record_delivery",
     "record_outcome",
+    "release_code_gas",
 ]

@@ -6,6 +6,7 @@ SendingError
 ├── FeeTooHigh            the chain requires more than the limit
 ├── GasTooHigh            the call needs more gas than a transaction, or the code of payers, may have
 ├── GasBudgetSpent        transactions that reverted because of the payer cost its budget of gas
+├── GasBudgetInUse        transactions in flight may cost the rest of the budget of payers with code
 ├── TransactionTooLarge   the transaction has more bytes than nodes accept
 ├── WrongChain            the node serves another chain than the sender signs for
 ├── WrongAccount          the transaction belongs to another account than the key's
@@ -32,6 +33,13 @@ class GasTooHigh(SendingError):
 
 class GasBudgetSpent(SendingError):
     """Reverted transactions of the payer, or of all payers with code, cost their budget of gas within the last hour."""
+
+
+class GasBudgetInUse(SendingError):
+    """Transactions without a receipt may cost the rest of the gas that payers with code may waste within an hour."""
+
+    retry_after = 1.0
+    """Seconds after which a retry may succeed: a receipt may have released gas by then."""
 
 
 class TransactionTooLarge(SendingError):

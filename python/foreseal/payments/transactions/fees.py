@@ -24,6 +24,10 @@ class FeeSettings:
     code_lost_gas: int = 12_000_000
     """Gas within an hour that all payers with code together may cost by reverts."""
 
+    def is_code_budget_spent(self, lost_gas: int) -> bool:
+        """Return True if payers with code lost so much gas that the rest is less than the code of one may use."""
+        return lost_gas > 0 and lost_gas + self.payer_code_gas > self.code_lost_gas
+
 
 @dataclass(frozen=True, slots=True)
 class FeeQuote:

@@ -37,6 +37,8 @@ class TransactionCall:
     """The account's next nonce by the node. The database's count applies if it is higher."""
     block: int
     """Number of the pending block at the time of the estimate."""
+    runs_code: bool = False
+    """True if the code of a payer, or of a token that a stranger named, runs in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class TransactionIntents:
                 TransactionRecord.target: each.call.target,
                 TransactionRecord.data: each.call.data,
                 TransactionRecord.gas: each.call.gas,
+                TransactionRecord.code_gas: each.call.gas if each.call.runs_code else None,
             }
             for position, each in enumerate(new)
         ]
@@ -203,9 +206,7 @@ def is_intent_open(tx: Connection, intent: int) -> bool:
 
 def close_intent(tx: Connection, intent: int, ending: TxResult) -> None:
     """Record that an intent needs no further tracking."""
-    tx.execute(
-        update(TransactionRecord).where(TransactionRecord.id == intent).values({TransactionRecord.ending: ending})
-    )
+    tx.execute(update(TransactionRecord).where(TransactionRecord.id == intent).values(_closed(ending)))
 
 
 def close_included(tx: Connection, purpose: Purpose, hashes: Mapping[str, str]) -> None:
@@ -213,7 +214,11 @@ def close_included(tx: Connection, purpose: Purpose, hashes: Mapping[str, str]) 
     attempted = select(AttemptRecord.transaction_id).where(AttemptRecord.hash.in_(list(hashes.values())))
     mine = (TransactionRecord.purpose == purpose) & TransactionRecord.subject.in_(list(hashes))
     included = mine & TransactionRecord.ending.is_(None) & TransactionRecord.id.in_(attempted)
-    tx.execute(update(TransactionRecord).where(included).values({TransactionRecord.ending: TxResult.INCLUDED}))
+    tx.execute(update(TransactionRecord).where(included).values(_closed(TxResult.INCLUDED)))
+
+
+def _closed(ending: TxResult) -> ColumnValues:
+    return {TransactionRecord.ending: ending, TransactionRecord.code_gas: None}
 
 
 def read_intent(tx: Connection, intent: int) -> tuple[TransactionRecord, list[AttemptRecord]]:

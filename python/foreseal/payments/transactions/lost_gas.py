@@ -2,7 +2,8 @@
 
 A payer can change its account, or its code its answer, between the last simulation and the transaction. Its payments
 cost gas then, and bring nothing. Beyond a budget, no transaction of the payer is sent without a decision of the
-merchant. New wallets are free, so payers with code have a budget in common as well.
+merchant. New wallets are free, so payers with code have a budget in common as well. What their transactions without a
+receipt may still cost counts against it (`code_gas`): the losses never exceed it, except by decisions of the merchant.
 
 A revert counts unless it has another cause: the token is paused or forbids one of the accounts, or the block is past
 the payment's end.
@@ -32,8 +33,10 @@ from foreseal.payments.chain import (
 from foreseal.payments.ledger import Ledger, ensure
 from foreseal.payments.ledger.models import LostGasRecord
 from foreseal.payments.ledger.queries import ColumnValues, chunks
-from foreseal.payments.transactions.errors import GasBudgetSpent
+from foreseal.payments.transactions.code_gas import lock_code_gas, read_code_gas
+from foreseal.payments.transactions.errors import GasBudgetInUse, GasBudgetSpent
 from foreseal.payments.transactions.fees import FeeSettings
+from foreseal.payments.transactions.intents import TransactionCall
 
 LOST_GAS_PERIOD = 3_600
 """Seconds for which lost gas counts."""
@@ -76,6 +79,14 @@ def read_lost_gas(tx: Connection, chain_id: int, now: float) -> LostGasTotals:
     query = select(LostGasRecord.has_code, func.sum(LostGasRecord.gas)).where(_counts(chain_id, now))
     found = {bool(has_code): int(gas) for has_code, gas in tx.execute(query.group_by(LostGasRecord.has_code))}
     return LostGasTotals(sum(found.values()), found.get(True, 0))
+
+
+def spent_by_code(lost_gas: int, fees: FeeSettings) -> str:
+    """Return the sentence about gas that payers with code have lost, and its maximum."""
+    return (
+        f"transactions of payers with code that reverted cost {lost_gas} gas within an hour; the maximum is "
+        f"code_lost_gas = {fees.code_lost_gas}, with payer_code_gas = {fees.payer_code_gas} for the next one"
+    )
 
 
 def _counts(chain_id: int, now: float) -> ColumnElement[bool]:
@@ -146,11 +157,8 @@ class LostGas:
             for payer, gas in lost.items()
             if gas >= fees.payer_lost_gas
         }
-        if lost_gas.by_code >= fees.code_lost_gas:
-            message = (
-                f"transactions of payers with code that reverted cost {lost_gas.by_code} gas within an hour; the "
-                f"maximum is code_lost_gas = {fees.code_lost_gas}"
-            )
+        if fees.is_code_budget_spent(lost_gas.by_code):
+            message = spent_by_code(lost_gas.by_code, fees)
             others = [each for each in payers if each not in spent]
             for payer in others if runs_code else self._with_code(others):
                 spent[payer] = GasBudgetSpent(message)
@@ -160,6 +168,49 @@ class LostGas:
         """Raise `GasBudgetSpent` if the budget of a payer is spent (`find_spent`), and the node's errors."""
         for error in self.find_spent([payer], runs_code=runs_code).values():
             raise error
+
+    def find_without_room(
+        self, tx: Connection, calls: Sequence[TransactionCall]
+    ) -> dict[int, GasBudgetSpent | GasBudgetInUse]:
+        """Return the calls, by position, that the common budget of payers with code has no room for, with the reason.
+
+        The caller stores the others in this transaction: until it ends, no other process decides about this budget.
+        """
+        if not any(call.runs_code for call in calls):
+            return {}
+        lock_code_gas(tx, self._chain_id)
+        return self._without_room(tx, calls)
+
+    def require_room(self, tx: Connection, call: TransactionCall) -> None:
+        """Raise the reason if the common budget has no room for a call that is stored now (`find_without_room`)."""
+        for error in self.find_without_room(tx, [call]).values():
+            raise error
+
+    def is_in_use(self, call: TransactionCall) -> bool:
+        """Return True if a call now has no room because of transactions in flight."""
+        with self._ledger.database.reading() as tx:
+            return isinstance(self._without_room(tx, [call]).get(0), GasBudgetInUse)
+
+    def _without_room(
+        self, tx: Connection, calls: Sequence[TransactionCall]
+    ) -> dict[int, GasBudgetSpent | GasBudgetInUse]:
+        lost = read_lost_gas(tx, self._chain_id, self._ledger.clock()).by_code
+        in_flight, fees = read_code_gas(tx, self._chain_id), self._fees()
+        refused: dict[int, GasBudgetSpent | GasBudgetInUse] = {}
+        for position, call in enumerate(calls):
+            # A single transaction may exceed a small budget: otherwise no payer with code could ever pay.
+            if not call.runs_code or not lost + in_flight:
+                in_flight += call.gas if call.runs_code else 0
+            elif lost and lost + call.gas > fees.code_lost_gas:
+                refused[position] = GasBudgetSpent(f"{spent_by_code(lost, fees)}; this one may cost {call.gas}")
+            elif lost + in_flight + call.gas > fees.code_lost_gas:
+                refused[position] = GasBudgetInUse(
+                    f"transactions of payers with code in flight may cost {in_flight} gas, this one {call.gas}, and "
+                    f"reverted ones cost {lost} within an hour; the maximum is code_lost_gas = {fees.code_lost_gas}"
+                )
+            else:
+                in_flight += call.gas
+        return refused
 
     def _by_payer(self, tx: Connection, payers: Collection[str]) -> dict[str, int]:
         found: dict[str, int] = {}

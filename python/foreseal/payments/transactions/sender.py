@@ -113,6 +113,8 @@ class TransactionOutcome:
     """
     reason: str = ""
     """Reason of FAILED: `account_nonce_used`, or `rejected_by_node` if an empty transfer took the account nonce."""
+    counts_code: bool = False
+    """True if this is the first receipt of a transaction in which the code of payers runs (`release_code_gas`)."""
 
 
 _DURATIONS: dict[type[ChainError], Rejection] = {
@@ -310,7 +312,7 @@ class TransactionSender:
                     intent, step=TxStatus.FAILED if is_final else TxStatus.UNKNOWN, reason="rejected_by_node"
                 )
             if step is not None:
-                return TransactionOutcome(intent, landed, step)
+                return TransactionOutcome(intent, landed, step, counts_code=row.code_gas is not None)
         raise ChainReorganized("the chain changed during every search for the transaction")
 
     def _missing(self, row: TransactionRecord, hashes: list[str]) -> TransactionOutcome:

@@ -44,7 +44,7 @@ from foreseal.payments.ledger.queries import (
     update_all,
 )
 from foreseal.payments.ledger.timeline import TRANSFER_UNMATCHED, record_entry
-from foreseal.payments.transactions import close_included
+from foreseal.payments.transactions import close_included, find_included, release_code_gas
 from foreseal.payments.transfers.granted_transfers import find_grant, is_shared, lock_payers, payers_with_grants
 from foreseal.payments.transfers.observed_transfer import ObservedTransfer, TransferKey, is_transfer, transfer_key
 from foreseal.payments.transfers.referenced_orders import (
@@ -165,11 +165,28 @@ def _close_batches(tx: Connection, hashes: Mapping[str, str]) -> None:
 
     A batch stays open while an order waits for it: the receipt shows why its capture failed.
     """
-    sending = (OrderRecord.state == OrderState.STORED) & OrderRecord.step.in_(IN_FLIGHT)
     for batches in chunks(list(hashes)):
-        query = select(OrderRecord.capture_batch).where(OrderRecord.capture_batch.in_(batches), sending)
-        waiting = set(tx.execute(query.distinct()).scalars())
-        close_included(tx, Purpose.CAPTURE_BATCH, {each: hashes[each] for each in batches if each not in waiting})
+        done = _done_batches(tx, batches)
+        close_included(tx, Purpose.CAPTURE_BATCH, {each: hashes[each] for each in done})
+
+
+def _done_batches(tx: Connection, batches: Sequence[str]) -> list[str]:
+    """Return the batches of which no order waits for its capture."""
+    sending = (OrderRecord.state == OrderState.STORED) & OrderRecord.step.in_(IN_FLIGHT)
+    query = select(OrderRecord.capture_batch).where(OrderRecord.capture_batch.in_(batches), sending)
+    waiting = set(tx.execute(query.distinct()).scalars())
+    return [each for each in batches if each not in waiting]
+
+
+def _release_code_gas(tx: Connection, new: Sequence[ObservedTransfer]) -> None:
+    """Release the gas in flight of the own transactions that made these transfers.
+
+    That of a batch stays while an order waits for it: the receipt shows what its payer lost.
+    """
+    included = find_included(tx, new[0].chain_id, {each.transfer.log.transaction_hash for each in new})
+    batches = [each.subject for each in included if each.purpose is Purpose.CAPTURE_BATCH]
+    done = set(_done_batches(tx, batches)) if batches else set()
+    release_code_gas(tx, [each.id for each in included if each.purpose is Purpose.CAPTURE or each.subject in done])
 
 
 def _insert(ledger: Ledger, tx: Connection, new: Sequence[ObservedTransfer]) -> None:
@@ -187,6 +204,7 @@ def _insert(ledger: Ledger, tx: Connection, new: Sequence[ObservedTransfer]) -> 
             _match(ledger, tx, each)
     insert_all(tx, UnmatchedTransferRecord, [_unmatched(each, Reason.UNMATCHED, None) for each in unrelated.values()])
     _capture(ledger, tx, [(each, plain[each.key]) for each in new if each.key in plain])
+    _release_code_gas(tx, new)
 
 
 def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[TransferKey, OrderRecord]:

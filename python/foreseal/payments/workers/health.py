@@ -140,7 +140,7 @@ class HealthMonitor:
         reasons += health_report.write_reasons(self._writes.progress.age, MAX_WRITE_AGE)
         policy = self._backend.configuration.policy
         reasons += blocked_reasons(database.waiting, policy.patience_blocks)
-        reasons += health_report.lost_gas_reasons(database.code_lost_gas, policy.code_lost_gas)
+        reasons += health_report.lost_gas_reasons(database.code_lost_gas, policy.fees())
         if database.without_destination:
             message = (
                 f"{database.without_destination} open orders have a token and payee that no destination has: "

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from foreseal.payments.chain import CircuitBreaker
+from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.workers.background_check import CheckResult
 from foreseal.payments.workers.node_check import AccountStatus, CheckedNode
 
@@ -77,13 +78,14 @@ def stalled_reasons(code: str, task: str, age: float, limit: float) -> list[Heal
     return [] if age <= limit else [reason(code, f"{task} has made no progress for {age:.0f} s: see the log")]
 
 
-def lost_gas_reasons(gas: int, budget: int) -> list[HealthReason]:
+def lost_gas_reasons(gas: int, fees: FeeSettings) -> list[HealthReason]:
     """Return a reason if reverted transactions of payers with code cost their budget of gas within an hour."""
-    if gas < max(budget, 1):
+    if not fees.is_code_budget_spent(gas):
         return []
     message = (
         f"transactions of payers with code that reverted cost {gas} gas within an hour; the maximum is "
-        f"policy.code_lost_gas = {budget}: until then such payers are captured only on request, and cannot pay by x402"
+        f"policy.code_lost_gas = {fees.code_lost_gas}, with policy.payer_code_gas = {fees.payer_code_gas} for the next "
+        "one: until then such payers are captured only on request, and cannot pay by x402"
     )
     return [reason("gas_budget_spent", message)]
 

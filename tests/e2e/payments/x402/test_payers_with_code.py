@@ -6,17 +6,21 @@ from dataclasses import replace
 from enum import StrEnum
 
 import pytest
+from sqlalchemy import select
 from x402.schemas import PaymentRequirements
 
 from foreseal.payments.chain import TemporaryRejection, TooManyCalls
-from foreseal.payments.transactions import FeeSettings
+from foreseal.payments.ledger.models import TransactionRecord
+from foreseal.payments.transactions import FeeSettings, read_lost_gas
+from foreseal.payments.transactions.code_gas import read_code_gas
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.facilitator.settlements import MAX_PAYER_SETTLEMENTS, Settlements
 from foreseal.payments.x402.payment_key import settled
+from live import wait_for
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
 from payments.x402.paying import demand, over_permit2, pay
-from payments.x402.world import BUYERS, FACILITATOR, PATIENT, STRANGER, TOKEN, World
+from payments.x402.world import BUYERS, CHAIN_ID, FACILITATOR, PATIENT, STRANGER, TOKEN, World
 
 WALLET, ORDINARY = BUYERS[20], BUYERS[21]
 DEMANDS = [demand(1000), over_permit2(1100), demand(1000, "upto")]
@@ -129,6 +133,112 @@ def test_payer_that_makes_settlements_revert_loses_its_budget(
     again = facilitator.verify(reverted, asked), facilitator.settle(reverted, asked)
     assert (again[0].invalid_reason, again[1].error_reason) == ("gas_budget_spent", "gas_budget_spent")
     assert changed.sent_by(FACILITATOR.address) == sent
+
+
+class Wallets:
+    """Payers with code. Each settlement is stored before the one that was stored before it is sent."""
+
+    def __init__(self, world: World, facilitator: Facilitator) -> None:
+        self.world, self.facilitator, self.asked = world, facilitator, demand(1000)
+        self.payers = BUYERS[:4]
+        self.ledger = facilitator.settlements.ledger
+        self.become(spending_wallet(1_000))
+        assert facilitator.settle(pay(WALLET, self.asked), self.asked).success
+        with self.ledger.database.reading() as tx:
+            gas = tx.execute(select(TransactionRecord.gas)).scalar_one()
+        self.budget = 2 * gas
+        fees = FeeSettings(payer_lost_gas=10**9, payer_code_gas=100_000, code_lost_gas=self.budget)
+        facilitator.settlements.sender.fees = fees
+
+    def become(self, code: bytes) -> None:
+        for each in (*self.payers, WALLET):
+            self.world.rpc("anvil_setCode", each.address, "0x" + code.hex())
+
+    @property
+    def in_flight(self) -> int:
+        with self.ledger.database.reading() as tx:
+            return read_code_gas(tx, CHAIN_ID)
+
+    @property
+    def lost(self) -> int:
+        with self.ledger.database.reading() as tx:
+            return read_lost_gas(tx, CHAIN_ID, self.ledger.clock()).by_code
+
+    def settle_at_once(self, before_sending: Callable[[], None] = lambda: None) -> list[TooManyCalls]:
+        """Settle a payment of each payer. Return the errors of those that were not stored."""
+        waiting, refused = iter(self.payers), list[TooManyCalls]()
+
+        def settle_next() -> None:
+            for payer in waiting:
+                try:
+                    self.facilitator.settle(pay(payer, self.asked), self.asked)
+                except TooManyCalls as error:
+                    refused.append(error)
+            before_sending()
+
+        def passed(point: StrEnum) -> None:
+            if point is PaidPoint.SETTLEMENT_STORED:
+                settle_next()
+
+        self.facilitator.settlements.ledger = replace(self.ledger, passed=passed)
+        settle_next()
+        self.facilitator.settlements.ledger = self.ledger
+        return refused
+
+    def follow(self) -> None:
+        """Wait for the receipts of all settlements."""
+
+        def followed() -> bool:
+            self.facilitator.follow()
+            return self.in_flight == 0
+
+        wait_for(followed, 20, "receipts")
+
+
+def test_wallets_at_once_lose_at_most_the_budget(changed: World, url: str) -> None:
+    facilitator = changed.facilitator(url, seconds=0.5)
+    wallets = Wallets(changed, facilitator)
+    refused: list[int] = []
+    for _ in range(3):
+        wallets.become(spending_wallet(1_000))
+        refused.append(len(wallets.settle_at_once(lambda: wallets.become(unpriced_wallet()))))
+        assert wallets.in_flight + wallets.lost <= wallets.budget
+        wallets.follow()
+        assert 0 < wallets.lost <= wallets.budget
+    assert refused[0] == 2
+    wallets.become(spending_wallet(1_000))
+    found = facilitator.settle(pay(wallets.payers[0], wallets.asked), wallets.asked)
+    assert (found.success, found.error_reason) == (False, "gas_budget_spent")
+    assert facilitator.settle(pay(ORDINARY, wallets.asked), wallets.asked).success
+
+
+def test_receipts_make_room_for_honest_wallets(changed: World, url: str) -> None:
+    facilitator = changed.facilitator(url, seconds=0.5)
+    wallets = Wallets(changed, facilitator)
+    refused = wallets.settle_at_once()
+    assert [("in flight" in str(each), each.retry_after) for each in refused] == [(True, 1.0)] * 2
+    wallets.follow()
+    assert wallets.lost == 0
+    for payer in wallets.payers[2:]:
+        assert facilitator.settle(pay(payer, wallets.asked), wallets.asked).success
+        assert wallets.in_flight == 0
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_token_of_a_stranger_counts_until_the_receipt(changed: World, facilitator: Facilitator, trusted: bool) -> None:
+    trusting, counted = facilitator.settlements, list[int]()
+
+    def passed(point: StrEnum) -> None:
+        if point is PaidPoint.SETTLEMENT_STORED:
+            with trusting.ledger.database.reading() as tx:
+                counted.append(read_code_gas(tx, CHAIN_ID))
+
+    ledger = replace(trusting.ledger, passed=passed)
+    settlements = Settlements(ledger, trusting.sender, PATIENT, lambda token: trusted)
+    assert Facilitator(settlements).settle(pay(ORDINARY, demand(1000)), demand(1000)).success
+    assert [gas > 0 for gas in counted] == [not trusted]
+    with trusting.ledger.database.reading() as tx:
+        assert read_code_gas(tx, CHAIN_ID) == 0
 
 
 def test_settlements_of_one_payer_hold_few_threads(changed: World, facilitator: Facilitator) -> None:

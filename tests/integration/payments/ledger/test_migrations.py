@@ -73,7 +73,7 @@ ADDED = {
     "webhooks": {"events", "previous_secret", "previous_secret_expires"},
     "deliveries": {"leased_by"},
     "refunds": {"transfer_hash", "transfer_position"},
-    "transactions": {"rejection", "rejected_since"},
+    "transactions": {"rejection", "rejected_since", "code_gas"},
     "x402_grants": {"fence"},
     "purchases": {"report_source"},
     "authorizations": {"grant_id", "payee", "amount", "transaction_hash"},
@@ -229,24 +229,24 @@ def test_records_and_migrations_agree_on_names_and_head() -> None:
 def test_older_schema_is_opened_only_for_an_upgrade(url: str) -> None:
     create(url, SMALL)
     before = read(url)
-    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0017 .* `foreseal pay db upgrade pay\.toml`"):
+    with pytest.raises(WrongSchema, match=r"schema 0003, older than 0018 .* `foreseal pay db upgrade pay\.toml`"):
         Database(url)
     assert read(url) == before
     lines: list[str] = []
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
     revisions = [line.partition(":")[0] for line in lines]
-    single = ("0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016", "0017")
+    single = ("0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016", "0017", "0018")
     assert revisions == ["0003", *["0004"] * 3, "0005", "0006", *["0007"] * 2, *single]
     Database(url, upgrade=True, events=MigrationEvents(report=lines.append)).close()
-    assert len(lines) == 18
+    assert len(lines) == 19
     assert find_revision(url) == schema.HEAD
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0017 of this version: install"),
-        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0017 of this version: install"),
+        ("UPDATE alembic_version SET version_num = '0099'", "schema 0099, newer than 0018 of this version: install"),
+        ("UPDATE alembic_version SET version_num = 'abc'", "schema abc, newer than 0018 of this version: install"),
         ("DELETE FROM alembic_version", "0 schema revisions"),
         ("DROP TABLE alembic_version", "a table orders, but no schema revision"),
     ],
@@ -264,7 +264,7 @@ def test_unknown_schema_is_rejected_with_and_without_upgrade(url: str, change: s
     assert read(url) == before
 
 
-@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (18, "0018, newer than 0017")])
+@pytest.mark.parametrize(("version", "message"), [(2, "0002, older than 0003"), (19, "0019, newer than 0018")])
 def test_other_versions_before_migrations_are_rejected(url: str, version: int, message: str) -> None:
     create(url, SMALL)
     engine = create_engine(url)

@@ -67,6 +67,9 @@ ERROR_CODES = (
     ErrorCode("database_unavailable", 503, "The database does not respond."),
     ErrorCode("concurrent_update", 503, "Another request changed the object."),
     ErrorCode("fee_too_high", 503, "The fee exceeds the configured maximum."),
+    ErrorCode(
+        "gas_budget_in_use", 503, "Payers with code have transactions without a receipt; repeat after Retry-After."
+    ),
     ErrorCode("transaction_not_sent", 503, "The transaction could not be sent."),
     ErrorCode("overloaded", 503, "Too many requests wait, or too many of the merchant are in progress."),
     ErrorCode("signer_unavailable", 503, "The signer did not sign; repeat the same request."),

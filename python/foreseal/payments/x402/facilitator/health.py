@@ -99,7 +99,7 @@ class FacilitatorHealth:
         checked = open_.value or _CheckedDatabase(0, {}, 0)
         reasons += health_report.write_reasons(self._writes.progress.age, MAX_WRITE_AGE)
         reasons += blocked_reasons(checked.waiting, self._fees.patience_blocks)
-        reasons += health_report.lost_gas_reasons(checked.code_lost_gas, self._fees.code_lost_gas)
+        reasons += health_report.lost_gas_reasons(checked.code_lost_gas, self._fees)
         task = "the check of settlements that are not final"
         reasons += health_report.stalled_reasons("following_stalled", task, self._followed.age, self._max_age)
         waiting = checked.waiting.get(self._account)

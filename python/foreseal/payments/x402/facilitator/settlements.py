@@ -6,6 +6,7 @@ wait for the payer's lock            only one settlement of a payer is in flight
 simulate on `pending`                would revert, or needs too much gas: rejected, nothing is stored
   |
   |  one database transaction:       the lock, if no other settlement held it since
+  |                                  room in the budget of payers with code
   |                                  the settlement: unique by chain, contract, payer and nonce
   |                                  account nonce, signed bytes
 commit
@@ -23,7 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select, update
@@ -37,6 +38,7 @@ from foreseal.payments.ledger.models import AttemptRecord, LostGasRecord, Purpos
 from foreseal.payments.ledger.queries import ColumnValues, fetch_one_or_none
 from foreseal.payments.signatures import SignerPath
 from foreseal.payments.transactions import (
+    GasBudgetInUse,
     GasBudgetSpent,
     RevertedPayment,
     TransactionCall,
@@ -47,6 +49,7 @@ from foreseal.payments.transactions import (
     open_subjects,
     record_delivery,
     record_outcome,
+    release_code_gas,
 )
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import PayerLockRecord, SettlementRecord
@@ -143,11 +146,15 @@ class Settlements:
         """Return the hash of the transaction that settles a payment: a new one, or the one of an earlier request.
 
         Raises `AlreadySettling` if it is settled on other terms, `Reverted` if it would revert, `SendingError` such as
-        `GasTooHigh`, `TooManyCalls` if the payer's lock stays taken or too many wait for it, and the node's errors.
+        `GasTooHigh`, `TooManyCalls` if the payer's lock stays taken, too many wait for it, or the budget of payers with
+        code has no room, and the node's errors.
         """
         key = request.payment.key
+        without_room: list[tuple[TransactionCall, GasBudgetInUse]] = []
 
         def attempt() -> int | None:
+            if without_room and self.sender.lost_gas.is_in_use(without_room[-1][0]):
+                return None  # a simulation would be in vain
             count = self._lock_count(key)
             if count is None and self.find(key) is None:
                 return None  # another settlement of this payer is in flight
@@ -156,21 +163,27 @@ class Settlements:
             if request.payment.amount is not None:
                 self.require_unspent(request.payment)
             call = self.call(request.path, target, data)
+            call = replace(call, runs_code=self._counts_code(request))
             try:
                 with self.ledger.database.transaction() as tx:
                     if count is None or not self._acquire(tx, key, count):
                         return None  # another settlement of this payer was sent since: simulate again
+                    self.sender.lost_gas.require_room(tx, call)
                     stored = self._store(tx, request, call)
                     self.ledger.passed(PaidPoint.SETTLEMENT_DECIDED)
                     return stored
             except DuplicateRecord:
                 return None  # another process just stored it: the next poll finds it
+            except GasBudgetInUse as error:
+                without_room.append((call, error))
+                return None
 
         with self._counting(key.payer):
             try:
                 intent = self.patience.until(attempt, f"turn of {key.payer}")
             except TimeoutError as error:
-                raise TooManyCalls(str(error), _RETRY_AFTER) from error
+                message = str(without_room[-1][1] if without_room else error)
+                raise TooManyCalls(message, _RETRY_AFTER) from error
         if intent:
             self.ledger.passed(PaidPoint.SETTLEMENT_STORED)
             record_delivery(self.ledger, SettlementRecord, key.name, self.sender.deliver(intent))
@@ -206,6 +219,11 @@ class Settlements:
         """
         simulated = path.has_code or target == BATCH_SETTLEMENT
         return self.sender.with_node(path.node).call(target, data, simulated=simulated)
+
+    def _counts_code(self, request: SettlementRequest) -> bool:
+        """Return True if the settlement counts against the budget of payers with code: not a call about channels."""
+        payment = request.payment
+        return payment.amount is not None and (request.path.has_code or not self._trusts(payment.token))
 
     def require_unspent(self, payment: Payment) -> None:
         """Raise `GasBudgetSpent` if the payer spent its budget, or made an earlier settlement of this payment revert.
@@ -367,6 +385,8 @@ class Settlements:
             self._record_lost_gas(row, outcome.receipt)
         with self.ledger.database.transaction() as tx:
             noted = record_outcome(self.ledger, tx, SettlementRecord, id, outcome, _shown)
+            if noted and outcome.counts_code:
+                release_code_gas(tx, [intent])
             if noted and (outcome.receipt is not None or outcome.step is TxStatus.FAILED):
                 tx.execute(
                     update(PayerLockRecord).where(PayerLockRecord.holder == id).values({PayerLockRecord.holder: None})
