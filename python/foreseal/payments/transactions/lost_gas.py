@@ -81,7 +81,7 @@ def read_lost_gas(tx: Connection, chain_id: int, now: float) -> LostGasTotals:
     return LostGasTotals(sum(found.values()), found.get(True, 0))
 
 
-def spent_by_code(lost_gas: int, fees: FeeSettings) -> str:
+def _spent_by_code(lost_gas: int, fees: FeeSettings) -> str:
     """Return the sentence about gas that payers with code have lost, and its maximum."""
     return (
         f"transactions of payers with code that reverted cost {lost_gas} gas within an hour; the maximum is "
@@ -158,7 +158,7 @@ class LostGas:
             if gas >= fees.payer_lost_gas
         }
         if fees.is_code_budget_spent(lost_gas.by_code):
-            message = spent_by_code(lost_gas.by_code, fees)
+            message = _spent_by_code(lost_gas.by_code, fees)
             others = [each for each in payers if each not in spent]
             for payer in others if runs_code else self._with_code(others):
                 spent[payer] = GasBudgetSpent(message)
@@ -194,15 +194,16 @@ class LostGas:
     def _without_room(
         self, tx: Connection, calls: Sequence[TransactionCall]
     ) -> dict[int, GasBudgetSpent | GasBudgetInUse]:
-        lost = read_lost_gas(tx, self._chain_id, self._ledger.clock()).by_code
-        in_flight, fees = read_code_gas(tx, self._chain_id), self._fees()
+        # In this order: a revert is recorded before its gas in flight is released.
+        in_flight = read_code_gas(tx, self._chain_id)
+        lost, fees = read_lost_gas(tx, self._chain_id, self._ledger.clock()).by_code, self._fees()
         refused: dict[int, GasBudgetSpent | GasBudgetInUse] = {}
         for position, call in enumerate(calls):
             # A single transaction may exceed a small budget: otherwise no payer with code could ever pay.
             if not call.runs_code or not lost + in_flight:
                 in_flight += call.gas if call.runs_code else 0
             elif lost and lost + call.gas > fees.code_lost_gas:
-                refused[position] = GasBudgetSpent(f"{spent_by_code(lost, fees)}; this one may cost {call.gas}")
+                refused[position] = GasBudgetSpent(f"{_spent_by_code(lost, fees)}; this one may cost {call.gas}")
             elif lost + in_flight + call.gas > fees.code_lost_gas:
                 refused[position] = GasBudgetInUse(
                     f"transactions of payers with code in flight may cost {in_flight} gas, this one {call.gas}, and "
