@@ -42,6 +42,11 @@ def forwarded_gas(call: TransactionCall) -> int:
     return max(CALL_GAS, call.gas)
 
 
+def max_transaction_gas(order: SignedOrder, call_gas: int) -> int:
+    """Return the gas limit of the transaction that captures one order with a call of this gas."""
+    return max_batch_gas(batch_capture_call([authorization(order)], [order.signature or b""], max(CALL_GAS, call_gas)))
+
+
 def plan_batches(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
     """Return transactions that capture these orders, whose payee is the contract.
 

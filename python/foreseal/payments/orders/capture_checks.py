@@ -25,11 +25,24 @@ from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
 from foreseal.payments.group_operation import DeferredCheck
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.capture_batches import MAX_CALL_GAS, BatchedCapture, capture_alone, forwarded_gas
+from foreseal.payments.orders.capture_batches import (
+    MAX_CALL_GAS,
+    BatchedCapture,
+    capture_alone,
+    forwarded_gas,
+    max_transaction_gas,
+)
 from foreseal.payments.orders.payers import assigned_payer
 from foreseal.payments.orders.terms import SignedOrder, authorization, message, permit
 from foreseal.payments.signatures import InvalidSignature, SignatureChecks, SignedMessage, SignerPath, check_apart
-from foreseal.payments.transactions import LostGas, RevertedPayment, SendingError, TransactionCall, TransactionSender
+from foreseal.payments.transactions import (
+    GasTooHigh,
+    LostGas,
+    RevertedPayment,
+    SendingError,
+    TransactionCall,
+    TransactionSender,
+)
 
 _BLOCK: BlockTag = "pending"
 
@@ -219,6 +232,12 @@ class PendingCaptureChecks:
             call = self._estimates.call(*build_capture_call(order, target.amount), reads.gas)
         except Reverted as error:
             raise NotCapturable(order.id, CaptureObstacle.REVERTS, error.reason) from error
+        except GasTooHigh as error:
+            if error.payer_maximum is None or not is_batched(order, self._merchant):
+                raise
+            limit = max_transaction_gas(order, error.payer_maximum)
+            message = f"{error}; the transaction of the batch capture contract around this call may have {limit}"
+            raise GasTooHigh(message, error.payer_maximum) from error
         if is_batched(order, self._merchant) and call.gas > MAX_CALL_GAS:
             detail = f"it needs {call.gas} gas, the contract can forward at most {MAX_CALL_GAS}"
             raise NotCapturable(order.id, CaptureObstacle.REVERTS, detail)

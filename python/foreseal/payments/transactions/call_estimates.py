@@ -80,7 +80,8 @@ class CallEstimates:
         if estimate > most:
             raise GasTooHigh(
                 f"the call needs {estimate} gas; the maximum is {most}: {ordinary} for payers without code, and "
-                f"payer_code_gas = {added}"
+                f"payer_code_gas = {added}",
+                payer_maximum=most,
             )
         return min(estimate * self._fees.gas_percent // 100, most)
 

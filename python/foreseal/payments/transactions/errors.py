@@ -30,6 +30,11 @@ class FeeTooHigh(SendingError):
 class GasTooHigh(SendingError):
     """The call needs more gas than a transaction of the next block, or the code of payers, may have."""
 
+    def __init__(self, message: str, payer_maximum: int | None = None) -> None:
+        super().__init__(message)
+        self.payer_maximum = payer_maximum
+        """Maximum gas of the call because of the code of payers; None if a transaction may not have as much."""
+
 
 class GasBudgetSpent(SendingError):
     """Reverted transactions of the payer, or of all payers with code, cost their budget of gas within the last hour."""

@@ -3,7 +3,9 @@
 import pytest
 
 from foreseal.payments.chain import Reverted, TemporaryRejection
+from foreseal.payments.chain.batch_capture import batch_capture_call, max_batch_gas
 from foreseal.payments.orders.capture_checks import CaptureObstacle, NotCapturable
+from foreseal.payments.orders.terms import authorization
 from foreseal.payments.transactions import FeeSettings, GasTooHigh
 from foreseal.payments.transactions.ordinary_gas import ordinary_gas
 from payments.batching import transactions
@@ -32,6 +34,10 @@ def test_wallet_above_the_maximum_is_rejected_and_others_pay(selling: Shop) -> N
     rejected, _ = shop.check([dear, ordinary])
     assert isinstance(rejected, GasTooHigh)
     assert "the maximum is 595000: 95000 for payers without code, and payer_code_gas = 500000" in str(rejected)
+    is_batched = shop.merchant.batch_capture is not None
+    limit = max_batch_gas(batch_capture_call([authorization(dear)], [dear.signature or b""], 595_000))
+    added = f"; the transaction of the batch capture contract around this call may have {limit}"
+    assert str(rejected).endswith("payer_code_gas = 500000" + (added if is_batched else ""))
     assert shop.store_group([dear]) == []
     assert transactions(shop) == []
     assert shop.store_group([dear, ordinary]) == ["ordinary"]
