@@ -241,7 +241,7 @@ class PendingCaptureChecks:
         if is_batched(order, self._merchant) and call.gas > MAX_CALL_GAS:
             detail = f"it needs {call.gas} gas, the contract can forward at most {MAX_CALL_GAS}"
             raise NotCapturable(order.id, CaptureObstacle.REVERTS, detail)
-        return replace(call, runs_code=self._path.has_code)
+        return replace(call, runs_code=True) if self._path.has_code else call
 
     def _add_reads(self, batch: RequestBatch, target: CaptureTarget) -> _Reads:
         order = target.order

@@ -11,11 +11,12 @@ from x402.schemas import PaymentRequirements
 
 from foreseal.payments.chain import TemporaryRejection, TooManyCalls
 from foreseal.payments.ledger.models import TransactionRecord
+from foreseal.payments.signatures import SignerPath
 from foreseal.payments.transactions import FeeSettings, read_lost_gas
 from foreseal.payments.transactions.code_gas import read_code_gas
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.facilitator.settlements import MAX_PAYER_SETTLEMENTS, Settlements
+from foreseal.payments.x402.facilitator.settlements import MAX_PAYER_SETTLEMENTS, SettlementRequest, Settlements
 from foreseal.payments.x402.payment_key import settled
 from live import wait_for
 from payments.contracts.wallet_code import spending_wallet, unpriced_wallet
@@ -239,6 +240,14 @@ def test_token_of_a_stranger_counts_until_the_receipt(changed: World, facilitato
     assert [gas > 0 for gas in counted] == [not trusted]
     with trusting.ledger.database.reading() as tx:
         assert read_code_gas(tx, CHAIN_ID) == 0
+
+
+def test_calls_about_channels_have_no_budget(facilitator: Facilitator) -> None:
+    """Their reverts are not recorded either: they have several payers."""
+    payment = settled(pay(ORDINARY, demand(1000)), demand(1000))
+    path = SignerPath(facilitator.node, has_code=True)
+    requests = [SettlementRequest(replace(payment, amount=amount), b"", path) for amount in (1000, None)]
+    assert [facilitator.settlements._counts_code(each) for each in requests] == [True, False]
 
 
 def test_settlements_of_one_payer_hold_few_threads(changed: World, facilitator: Facilitator) -> None:
