@@ -14,8 +14,8 @@ pub enum ReadMode {
     /// `latest` is the newest sealed block. Transactions, receipts and hashes of steps resolve as well.
     #[default]
     Standard,
-    /// As on a chain without steps: transactions of the block being built are still pooled, and no hash names a step.
-    /// The tag `pending` works as in the other modes.
+    /// The view of a chain without steps: transactions of the block being built are still pooled, and no hash names a
+    /// step. The tag `pending` works as in the other modes.
     Sealed,
     /// `latest` is the newest step, and the number of the block being built names that block. The block number of the
     /// chain is still that of the newest sealed block.

@@ -116,9 +116,10 @@ impl PyNode {
         Ok(Self { core: self.core.clone(), api: Arc::new(self.api.with_limits(limits)) })
     }
 
-    /// Returns a handle to the same node that reads views in another mode: "standard", "sealed" or "preconfirmed". The
-    /// mode decides how names of blocks resolve, and whether transactions of the block being built are included. Tickets
-    /// of all handles must differ, as for `for_admin`.
+    /// Returns a handle to the same node that reads views in another mode: "standard", "sealed" or "preconfirmed".
+    ///
+    /// The mode decides how names of blocks resolve, and whether transactions of the block being built are
+    /// included. Tickets of all handles must differ, as for `for_admin`.
     ///
     /// Raises ValueError for another name.
     fn in_mode(&self, name: &str) -> PyResult<Self> {

@@ -45,8 +45,8 @@ impl Streams {
         Ok(Self { subscriptions, completions, stopped, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Adds a subscriber on an endpoint with `mode`. Returns its channel, and the first sequence number that belongs to it; `None` while
-    /// the cursor is not the newest step.
+    /// Adds a subscriber on an endpoint with `mode`. Returns its channel, and the first sequence number that
+    /// belongs to it; `None` while the cursor is not the newest step.
     pub fn subscribe(&self, params: &[u8], mode: ReadMode) -> Result<Option<(u64, u64)>, RpcError> {
         let Some(subscribed) = self.subscriptions.subscribe(params, mode)? else { return Ok(None) };
         if let Some(notice) = subscribed.first {

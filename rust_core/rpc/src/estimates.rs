@@ -1,7 +1,8 @@
 //! Gas estimates.
 //!
-//! A client that has the receipt of a step estimates its next transaction right after it, without a block: `latest` does
-//! not have the first one yet. Without a block the result is therefore the higher estimate of `latest` and `pending`.
+//! A client that has the receipt of a step estimates its next transaction right after it, without a block:
+//! `latest` does not have the first one yet. Without a block the result is therefore the higher estimate of
+//! `latest` and `pending`.
 
 use foreseal_chain::{BlockId, ReadMode};
 use foreseal_evm::{CallRequest, Environment, EstimateError, estimate};

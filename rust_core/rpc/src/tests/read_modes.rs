@@ -156,7 +156,7 @@ fn sealed_shows_an_open_transaction_as_pooled_until_its_block_is_sealed() {
     assert_eq!(error.code, -32001);
     let logs = try_call(&bench, &modes.sealed, "eth_getLogs", &json!([{"blockHash": step}])).unwrap_err();
     assert_eq!(logs.code, -32001);
-    // What exists because of steps is the same on every endpoint.
+    // Methods about steps are the same on every endpoint.
     let status = json!({"status": "preconfirmed", "blockNumber": "0x1", "flashblockIndex": "0x1"});
     assert_eq!(sealed(&bench, "foreseal_transactionStatus", &json!([hash])), status);
     assert_ne!(call(&bench, &modes.preconfirmed, "eth_getTransactionReceipt", &json!([hash])), NULL);
