@@ -58,4 +58,4 @@ def _is_shared(engine: Engine, first: Connection, mark: str) -> bool:
     Neither holds a transaction: a small pool would have no session for the other.
     """
     with engine.connect() as other:
-        return other.execute(_READ).scalar_one() == mark or first.execute(_READ).scalar_one() != mark
+        return bool(other.execute(_READ).scalar_one() == mark or first.execute(_READ).scalar_one() != mark)
