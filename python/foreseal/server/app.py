@@ -220,11 +220,11 @@ class App:
 
     def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, CallerTier], Callers]:
         """Create tiers and callers. Raises `NodeError`."""
-        from foreseal._core import Buckets, method_names
+        from foreseal._core import Buckets, development_method_names, method_names
         from foreseal._core import Caller as ScheduledCaller
 
         try:
-            tiers = build_tiers(settings, node, self.registry, method_names())
+            tiers = build_tiers(settings, node, self.registry, method_names(), development_method_names())
             keys = KeyStore(settings.datadir / KEY_FILE, time.time)
         except KeyFileError as error:
             # Not a usage error: the file may be repaired when the process is restarted.

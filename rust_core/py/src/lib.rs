@@ -86,7 +86,7 @@ mod _core {
     #[pymodule_export]
     use crate::load::{PyLoad, PyResponder, PySubscribers, read_answer, sign_transactions};
     #[pymodule_export]
-    use crate::methods::{method_names, openrpc};
+    use crate::methods::{development_method_names, method_names, openrpc};
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
     #[pymodule_export]

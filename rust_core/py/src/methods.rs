@@ -1,5 +1,6 @@
 //! The table of JSON-RPC methods, exported to Python.
 
+use foreseal_rpc::{Access, Method};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -7,7 +8,18 @@ use pyo3::types::PyBytes;
 /// nodes only.
 #[pyfunction]
 pub fn method_names() -> Vec<&'static str> {
-    let mut names: Vec<_> = foreseal_rpc::methods().map(|method| method.name).collect();
+    sorted_names(|_| true)
+}
+
+/// Returns the names of the methods that only development nodes have, in alphabetical order.
+#[pyfunction]
+pub fn development_method_names() -> Vec<&'static str> {
+    sorted_names(|method| method.access == Access::Development)
+}
+
+fn sorted_names(is_included: impl Fn(&Method) -> bool) -> Vec<&'static str> {
+    let included = foreseal_rpc::methods().filter(|method| is_included(method));
+    let mut names: Vec<_> = included.map(|method| method.name).collect();
     names.sort_unstable();
     names
 }

@@ -15,7 +15,7 @@ from foreseal.rpc.rejected_call import RejectedCall
 from foreseal.server.auth.keys import ApiKey, KeyStore
 from foreseal.server.auth.origins import Headers
 from foreseal.server.auth.tiers import CallerTier
-from foreseal.server.settings.model import DEDICATED, PUBLIC
+from foreseal.server.settings.model import DEDICATED, EXTENSION, PUBLIC
 
 # Seconds between two checks of the key file: a revoked key is rejected within twice that time.
 KEY_CHECK_INTERVAL = 0.25
@@ -55,7 +55,7 @@ class Caller:
     """Address of an anonymous caller with its own limits: an IPv4 address, or the first 64 bits of an IPv6 one."""
     limiter: RateLimiter | None = None
     """Its budgets and its place in the fair queue; None for administrators."""
-    _others: "dict[str, Caller]" = field(default_factory=dict, repr=False, compare=False)
+    _others: "dict[str, Caller]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def at(self, path: str) -> "Caller":
         """Return the same caller at another path of JSON-RPC."""
@@ -83,6 +83,10 @@ class SingleCaller:
     def identify(self, _peer: Peer, _headers: Headers) -> Caller:
         """Return the caller."""
         return self.only_caller
+
+    def restrict(self, caller: Caller) -> Caller:
+        """Return the caller: this listener accepts no pages."""
+        return caller
 
     def is_valid(self, _caller: Caller) -> bool:
         """Return True: this caller never loses access."""
@@ -156,6 +160,11 @@ class Callers:
             caller = Caller(self._anonymous, None, address, self._limiter(b"a" + address.encode(), self._anonymous))
             self._by_host.add(host, caller)
         return caller
+
+    def restrict(self, caller: Caller) -> Caller:
+        """Return the caller with the rights of browser extensions and apps; its rates do not change."""
+        tier = self._tiers.get(EXTENSION)
+        return caller if tier is None else replace(caller, tier=tier)
 
     def is_valid(self, caller: Caller) -> bool:
         """Return True if the key that opened a connection is still valid."""

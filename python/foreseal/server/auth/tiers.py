@@ -14,7 +14,7 @@ from foreseal.rpc.filters import FilterTable, TierFilters
 from foreseal.rpc.rate import UNLIMITED, Rate
 from foreseal.server.http.paths import READ_MODES, STANDARD
 from foreseal.server.settings import Settings, SettingsError
-from foreseal.server.settings.model import DEDICATED, PUBLIC
+from foreseal.server.settings.model import DEDICATED, EXTENSION, PUBLIC
 
 PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
 """Methods that are never available to public callers."""
@@ -36,6 +36,7 @@ REFUSAL_REASONS = (
 
 _NOT_PUBLIC = "{} is not served on the public endpoint: use a dedicated one, or an API key"
 _NOT_HERE = "{} is not served on this endpoint"
+_NOT_FOR_EXTENSIONS = "{} is not served to browser extensions and apps: allow their origin with --allowed-origin"
 
 
 def _no_refusals() -> Counter[str]:
@@ -110,30 +111,38 @@ def forbidden_methods(settings: Settings, tier: str, methods: Iterable[str]) -> 
 
 
 def build_tiers(
-    settings: Settings, node: TieredNode, registry: Registry, methods: Iterable[str]
+    settings: Settings,
+    node: TieredNode,
+    registry: Registry,
+    methods: Iterable[str],
+    development_methods: Iterable[str] = (),
 ) -> dict[str, CallerTier]:
-    """Return the tiers by name. `methods` are the node's methods. Raises `SettingsError`."""
+    """Return the tiers by name. `methods` are the node's methods. Raises `SettingsError`.
+
+    A node that accepts pages of loopback origins has a tier `EXTENSION` for browser extensions and apps: that of
+    anonymous callers without `development_methods`.
+    """
     methods, access = (*methods, *registry.methods), settings.access
     filters = build_filters(settings)
-    refused = {name: forbidden_methods(settings, name, methods) for name in (DEDICATED, PUBLIC)}
+    refused = {name: dict(forbidden_methods(settings, name, methods)) for name in (DEDICATED, PUBLIC)}
     limits = settings.limits
     counts = CallMetrics(settings.log.slow / 1000)
     own = Dispatcher(
         node, limits, registry, refused[DEDICATED], call_metrics=counts, tier=DEDICATED, filters=filters[DEDICATED]
     )
 
-    def dispatcher(name: str, core: Core) -> Dispatcher:
+    def dispatcher(name: str, filters_of: str, core: Core) -> Dispatcher:
         return Dispatcher(
             core,
-            settings.tier_limits(name),
+            settings.tier_limits(filters_of),
             registry,
             refused[name],
             own.router.completions,
             counts,
             name,
             own.time_slices,
-            filters[name],
-            is_public=name == PUBLIC,
+            filters[filters_of],
+            is_public=filters_of == PUBLIC,
         )
 
     lower = node.for_tier(settings.tier_core_limits(PUBLIC))
@@ -149,16 +158,27 @@ def build_tiers(
     public = CallerTier(
         PUBLIC,
         settings.tier_limits(PUBLIC),
-        dispatcher(PUBLIC, lower),
+        dispatcher(PUBLIC, PUBLIC, lower),
         access.public_rate,
         access.public_burst,
         access.public_cpu,
         access.public_cpu_burst,
     )
-    return {
-        tier.name: with_other_paths(tier, core, partial(dispatcher, tier.name))
+    tiers = {
+        tier.name: with_other_paths(tier, core, partial(dispatcher, tier.name, tier.name))
         for tier, core in ((dedicated, node), (public, lower))
     }
+    if settings.browsers:
+        # A tier like that of callers without a key, without the development methods.
+        anonymous, core = (public, lower) if settings.public else (dedicated, node)
+        refused[EXTENSION] = refused[anonymous.name] | {
+            method: _NOT_FOR_EXTENSIONS.format(method) for method in development_methods
+        }
+        create = partial(dispatcher, EXTENSION, anonymous.name)
+        rates = anonymous.rate, anonymous.burst, anonymous.cpu, anonymous.cpu_burst
+        tier = CallerTier(EXTENSION, anonymous.limits, create(core), *rates)
+        tiers[EXTENSION] = with_other_paths(tier, core, create)
+    return tiers
 
 
 def with_other_paths(tier: CallerTier, node: ModedNode, create: Callable[[Core], Dispatcher]) -> CallerTier:

@@ -13,7 +13,15 @@ from foreseal.rpc.rejected_call import TOO_MANY, UNKNOWN
 from foreseal.rpc.response_envelope import NULL, failure, over_limit
 from foreseal.rpc.session import RequestExchange
 from foreseal.server.auth.callers import Caller, Callers, Peer, SingleCaller, TooManyWrongKeys, WrongKey
-from foreseal.server.auth.origins import Headers, Origins, admin_hosts, endpoint_hosts, endpoint_origins
+from foreseal.server.auth.origins import (
+    Headers,
+    Origins,
+    admin_hosts,
+    endpoint_hosts,
+    endpoint_origins,
+    has_page_origin,
+    wrong_origin,
+)
 from foreseal.server.http.paths import READ_MODES, STANDARD
 from foreseal.server.http.transport_limits import transport_limits
 from foreseal.server.metrics import MetricSources, join, render
@@ -31,7 +39,6 @@ RETRY_AFTER = (b"retry-after", b"1")
 CLOSE = (b"connection", b"close")
 
 _PATHS = "/, /sealed and /preconfirmed"
-WRONG_ORIGIN = "origin not allowed: allow it with --allowed-origin"
 WRONG_HOST = "Host not allowed: use a loopback name, or allow it with --allowed-host"
 
 # Largest head that is cached, in bytes.
@@ -150,6 +157,8 @@ class HttpHandler:
             except TooManyWrongKeys as error:
                 self.refusals["wrong_keys"] += 1
                 return _unread(_too_many(error), headers)
+        if b"origin" in headers and self._origins.restricts(headers):
+            caller = self._callers.restrict(caller)
         size = headers.get(b"content-length", b"")
         if len(size) >= self._digits and _is_larger(size, caller.tier.limits.body):
             return self.too_large(caller)
@@ -179,9 +188,9 @@ class HttpHandler:
         """
         if not self._hosts.accepts(headers):
             return self._text(403, WRONG_HOST)
-        if b"origin" in headers and not self._origins.accepts(headers):
+        if has_page_origin(headers) and not self._origins.accepts(headers):
             return self._text(
-                403, WRONG_ORIGIN if self._origins.is_open else "web pages may not connect to the admin listener"
+                403, "web pages may not connect to the admin listener" if self._admin else wrong_origin(headers)
             )
         return None if path in READ_MODES else self._text(404, f"not found: WebSockets are at {_PATHS}")
 
@@ -194,11 +203,11 @@ class HttpHandler:
     def _check(self, verb: str, path: str, headers: Headers) -> HttpResponse | None:
         if not self._hosts.accepts(headers):
             return self._text(403, WRONG_HOST)
-        if self._admin and b"origin" in headers:
+        if self._admin and has_page_origin(headers):
             # A page may send a body without a content type, and the browser then makes no preflight request.
             return self._text(403, "web pages may not call the admin listener")
         if self._origins.rejects(headers):
-            return self._text(403, WRONG_ORIGIN)
+            return self._text(403, wrong_origin(headers))
         if path not in READ_MODES:
             if self._site is not None and self._site.contains(path):
                 return HttpResponse(*self._site.respond(verb, path, headers))

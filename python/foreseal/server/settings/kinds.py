@@ -11,6 +11,7 @@ import orjson
 from foreseal.rpc.rate import Rate, parse_rate
 from foreseal.server.logs import LEVELS, parse_levels
 from foreseal.server.settings.durations import format_duration, parse_duration
+from foreseal.server.settings.origin_name import normalize_origin
 from foreseal.server.sockets.address import UNIX, is_loopback, join_address, parse_address, parse_admin_address
 
 MAX_INTEGER = 2**63 - 1
@@ -407,12 +408,12 @@ class OriginNames(Names):
         return "a list of origins such as https://app.example, * for any, or null"
 
     def normalize(self, name: str) -> str:
-        name = name.lower()
-        scheme, _, host = name.partition("://")
-        plain = scheme.replace("-", "").isalnum() and host and not set(host) & set("/?#@ ")
-        if name not in ("*", "null") and not plain:
-            raise ValueError(f"{name!r} is not an origin: write SCHEME://HOST[:PORT] without a path")
-        return name
+        origin = "*" if name == "*" else normalize_origin(name)
+        if origin is None:
+            raise ValueError(
+                f"{name!r} is not an origin: write SCHEME://HOST[:PORT] without a path, in ASCII as browsers send it"
+            )
+        return origin
 
 
 class RateKind(ValueKind):

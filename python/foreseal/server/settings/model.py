@@ -19,7 +19,7 @@ from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import ASGI, NATIVE
 from foreseal.server.sockets.tls import TlsFiles
 
-PUBLIC, DEDICATED = "public", "dedicated"
+PUBLIC, DEDICATED, EXTENSION = "public", "dedicated", "extension"
 """Tiers of callers."""
 
 MIN_STEP = 10

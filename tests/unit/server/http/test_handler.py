@@ -11,6 +11,7 @@ from foreseal.rpc import Limits
 from foreseal.server import App, DevChain, Settings
 from foreseal.server.auth.origins import admin_hosts, endpoint_hosts
 from foreseal.server.settings.access import AccessSettings
+from foreseal.server.settings.kinds import OriginNames
 
 from asgi_client import Answer, exchange
 from fake_core import FakeNode
@@ -209,12 +210,28 @@ FOREIGN = [
     "http://localhost@x.example",
     "http://127.0.0.1.x.example",
     "null",
-    "chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn",
+    "chrome-extension://",
+    "chrome-extension://a/b",
+    "chrome-extensions://nkbihfbeogaeaoehlefnkodbefgpgknn",
+    "https://chrome-extension",
     "file://",
     "http://[::2]",
     "ftp://localhost",
-    "",
 ]
+INSTALLED = [
+    "chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn",
+    "moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc",
+    "safari-web-extension://E1CB4EF7-0CC9-4EFA-8B19-5F05B5D2E3F5",
+    "capacitor://localhost",
+    "tauri://localhost",
+    "ionic://localhost",
+]
+# Values that programs send, and browsers never.
+NO_PAGE = ["Titanoboa", "", "localhost:8545", "app"]
+
+
+def call(method: str, *params: Any) -> bytes:
+    return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
 @pytest.mark.parametrize("origin", LOOPBACK)
@@ -231,7 +248,7 @@ def test_development_allows_pages_of_loopback_origins(origin: str) -> None:
 @pytest.mark.parametrize("origin", FOREIGN)
 def test_development_rejects_pages_of_other_origins(origin: str) -> None:
     """This includes pages that could not read the response, because the accounts are unlocked."""
-    headers = {"origin": origin or " "}
+    headers = {"origin": origin}
     for refused in exchange(
         app(browsers=True),
         {"verb": "OPTIONS", "headers": headers},
@@ -240,6 +257,73 @@ def test_development_rejects_pages_of_other_origins(origin: str) -> None:
     ):
         assert refused.status == 403
         assert b"access-control-allow-origin" not in refused.headers
+
+
+@pytest.mark.parametrize("origin", NO_PAGE)
+def test_an_origin_that_no_browser_sends_counts_as_absent(origin: str) -> None:
+    headers = {"origin": origin or " "}
+    for subject in (app(browsers=True), app()):
+        answer = one(subject, post(headers=headers))
+        assert (answer.status, answer.body) == (200, b'{"jsonrpc":"2.0","id":1,"result":"0x0"}')
+        assert not [name for name in answer.headers if name.startswith(b"access-control")]
+    accounts = one(app(browsers=True), post(call("eth_accounts"), headers=headers))
+    assert (accounts.status, accounts.json.get("error", {}).get("code")) != (403, -32004)
+
+
+@pytest.mark.parametrize("origin", INSTALLED)
+def test_development_serves_extensions_without_its_accounts(origin: str) -> None:
+    headers = {"origin": origin}
+    closed = ("eth_accounts", "eth_sendTransaction", "eth_sign", "personal_sign", "evm_mine", "anvil_setBalance")
+    preflight, answer, batch, *refused = exchange(
+        app(browsers=True),
+        {"verb": "OPTIONS", "headers": headers},
+        post(headers=headers),
+        post(b"[%b,%b]" % (ONE, call("eth_sendTransaction", {})), headers=headers),
+        *(post(call(method), headers=headers) for method in closed),
+    )
+    assert (preflight.status, answer.status, answer.json["result"]) == (204, 200, "0x0")
+    assert answer.headers[b"access-control-allow-origin"] == origin.encode()
+    assert [entry.get("error", {}).get("code") for entry in batch.json] == [None, -32004]
+    assert {(one.status, one.json["error"]["code"]) for one in refused} == {(403, -32004)}
+    assert "--allowed-origin" in refused[0].json["error"]["message"]
+    # With its own entry an extension may call all methods, and a node without development methods accepts none.
+    listed = app(browsers=True, access=AccessSettings(origins=frozenset({origin.lower()})))
+    assert one(listed, post(call("eth_accounts"), headers=headers)).status == 200
+    assert b"access-control-allow-origin" not in one(app(), post(headers=headers)).headers
+
+
+def test_a_preflight_response_allows_the_requested_headers() -> None:
+    requested = "traceparent, baggage,sentry-trace ,X-Trace-Id"
+    headers = {"origin": "http://localhost:3000", "access-control-request-headers": requested}
+    allowed = one(app(browsers=True), {"verb": "OPTIONS", "headers": headers}).headers[b"access-control-allow-headers"]
+    usual = b"content-type, authorization, x-api-key"
+    assert allowed == usual + b", traceparent, baggage, sentry-trace, x-trace-id"
+    foreign = one(app(browsers=True), {"verb": "OPTIONS", "headers": headers | ORIGIN})
+    assert (foreign.status, foreign.headers.get(b"access-control-allow-headers")) == (403, None)
+    for invalid in ("a b", "x\n: y", "a,,b", "x" * 5000):
+        headers["access-control-request-headers"] = invalid
+        answer = one(app(browsers=True), {"verb": "OPTIONS", "headers": headers})
+        assert answer.headers[b"access-control-allow-headers"] == usual
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://x.example", "https://X.example:443", "http://[::2]:80", "file://", "null", "app+x.y://a_b"]
+)
+def test_the_option_in_a_refusal_is_accepted(origin: str) -> None:
+    refused = one(app(browsers=True), post(headers={"origin": origin}))
+    text, _, name = refused.body.decode().strip().partition("--allowed-origin ")
+    assert (refused.status, text) == (403, "origin not allowed: allow it with ")
+    access = AccessSettings(origins=frozenset(OriginNames().parse(name)))
+    answer = one(app(browsers=True, access=access), post(headers={"origin": origin}))
+    assert answer.headers[b"access-control-allow-origin"] == origin.encode()
+
+
+@pytest.mark.parametrize("origin", ["https://x.example/", "https://", "https://a@b", "https://x.example:1:2", "x://é"])
+def test_an_origin_that_cannot_be_allowed_is_refused_without_the_option(origin: str) -> None:
+    refused = one(app(browsers=True), post(headers={"origin": origin}))
+    assert (refused.status, b"--allowed-origin" in refused.body) == (403, False)
+    with pytest.raises(ValueError, match="is not an origin"):
+        OriginNames().parse(origin)
 
 
 @pytest.mark.parametrize("browsers", [True, False])

@@ -213,6 +213,18 @@ def test_pages_connect_from_allowed_origins(browsers: bool) -> None:
     served(use, browsers=browsers, access=AccessSettings(origins=frozenset(ORIGIN.values())))
 
 
+def test_extensions_connect_without_the_development_methods() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        for origin in ("chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn", "tauri://localhost"):
+            async with connect(app, headers={"origin": origin}) as socket:
+                assert await socket.request("echo") == []
+                assert (await socket.request("eth_accounts"))["code"] == -32004
+        async with connect(app, headers={"origin": "Titanoboa"}) as socket:
+            assert (await socket.request("eth_accounts"))["code"] == -32601
+
+    served(use, browsers=True)
+
+
 def test_connections_over_the_limit_are_rejected_at_the_handshake() -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app) as first, connect(app):

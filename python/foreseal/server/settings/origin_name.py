@@ -1,0 +1,26 @@
+"""Names of the origins of web pages, as browsers send them and as settings have them."""
+
+import re
+
+_NAME = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[a-z0-9._~%!$&'()*+,;=-]*|\[[0-9a-f:.]+\])(?P<port>:[0-9]{1,5})?"
+)
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+# Schemes with a host only; others, such as `file`, may have none.
+_WITH_HOST = frozenset(_DEFAULT_PORTS)
+
+
+def normalize_origin(text: str) -> str | None:
+    """Return an origin as browsers send it: `null`, or SCHEME://HOST[:PORT] in lower case without the default port.
+
+    None if `text` is neither.
+    """
+    text = text.strip().lower()
+    if text == "null":
+        return text
+    found = _NAME.fullmatch(text)
+    if found is None or (not found["host"] and (found["scheme"] in _WITH_HOST or found["port"])):
+        return None
+    if found["port"] is not None and _DEFAULT_PORTS.get(found["scheme"]) == found["port"]:
+        return text.removesuffix(found["port"])
+    return text
