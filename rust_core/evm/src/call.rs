@@ -188,6 +188,11 @@ impl<'a, I> Simulation<'a, I> {
         run(&mut self.machine, self.transaction.clone()).map_err(|error| fees.error(error))
     }
 
+    /// Returns the number of calls and creations that failed in the last [`Self::run`], nested ones included.
+    pub fn failed_calls(&self) -> u64 {
+        self.machine.failed_calls()
+    }
+
     /// Returns an account in its state before the request runs.
     pub fn account(&mut self, address: Address) -> Result<Account, ExecutionError> {
         Ok(self.machine.execution_state().account(address)?.unwrap_or_default())

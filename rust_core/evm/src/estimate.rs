@@ -36,8 +36,14 @@ pub enum EstimateError {
     Execution(#[from] ExecutionError),
 }
 
-/// Returns a gas limit with which `request` succeeds, at most 1.5 % above the lowest such limit. Returns
-/// exactly 21,000 for a transfer to an account without code.
+/// Returns a gas limit with which `request` runs as with the highest possible limit, at most 1.5 % above the
+/// lowest such limit. Returns exactly 21,000 for a transfer to an account without code.
+///
+/// Success alone is not enough: a contract may continue after a call that ran out of gas, and the request would
+/// then succeed without the effects of this call. So a limit suffices only if no more calls fail than with the
+/// highest limit. It is also at least the gas spent with that limit, before refunds, because a contract that checks
+/// its gas may do less with less. `geth` starts its search at the gas used, but accepts any limit above it with which
+/// the request succeeds.
 ///
 /// The limit is bounded by the request's own gas, that of `limits`, the block's gas limit and the fork's cap
 /// per transaction (EIP-7825). With a fee, the sender's balance bounds it too. It does not depend on the gas
@@ -72,7 +78,8 @@ pub fn estimate(
         ExecutionResult::Success { gas, .. } => {
             // Gas before the refund, including the floor of EIP-7623.
             let spent = gas.total_gas_spent().max(gas.floor_gas());
-            Ok(search(spent, limit, |gas| succeeds(&mut simulation, gas))?)
+            let max_failures = simulation.failed_calls();
+            Ok(search(spent, limit, |gas| suffices(&mut simulation, gas, max_failures))?)
         }
         ExecutionResult::Revert { output, .. } => Err(EstimateError::Revert { output }),
         ExecutionResult::Halt { reason: HaltReason::OutOfGas(_), .. } => Err(too_little),
@@ -114,34 +121,31 @@ fn is_transfer(simulation: &mut Simulation<'_>, request: &CallRequest) -> Result
     Ok(plain && simulation.account(to)?.code_hash == alloy_primitives::KECCAK256_EMPTY)
 }
 
-/// Returns `true` if the request succeeds with this gas. Any failure counts as too little gas: it succeeded
-/// with more.
-fn succeeds(simulation: &mut Simulation<'_>, gas: u64) -> Result<bool, ExecutionError> {
+/// Returns `true` if the request succeeds with this gas, and at most `max_failures` calls inside fail. Any failure
+/// counts as too little gas: with more, it did not occur.
+fn suffices(simulation: &mut Simulation<'_>, gas: u64, max_failures: u64) -> Result<bool, ExecutionError> {
     match simulation.run(gas) {
-        Ok(result) => Ok(result.is_success()),
+        Ok(result) => Ok(result.is_success() && simulation.failed_calls() <= max_failures),
         Err(ExecutionError::Rejected(_)) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
 /// Narrows the lowest sufficient limit to (`low`, `high`] until they differ by at most 1.5 % of `low`. A run
-/// with `limit` succeeded and spent `spent`.
+/// with `limit` sufficed and spent `spent`.
 fn search(
     spent: u64,
     limit: u64,
-    mut succeeds: impl FnMut(u64) -> Result<bool, ExecutionError>,
+    mut suffices: impl FnMut(u64) -> Result<bool, ExecutionError>,
 ) -> Result<u64, ExecutionError> {
-    // Only an insufficient limit bounds the search from below. The gas spent does not: an inner call that
-    // fails consumes its share of any amount, and the outer call may continue without it.
-    let mut low = TRANSFER_GAS - 1;
+    let mut low = spent.max(TRANSFER_GAS) - 1;
     let mut high = limit;
     // Most requests need exactly the gas they spent. A request that calls needs more, because a call passes
     // on only 63/64 of the gas (EIP-150).
     let spare = spent.saturating_add(CALL_STIPEND);
-    let guesses = [spent, spent.saturating_sub(1), spare.saturating_add(spare / 63 + 1)];
-    for guess in guesses {
+    for guess in [spent, spare.saturating_add(spare / 63 + 1)] {
         if low < guess && guess < high && !close(low, high) {
-            if succeeds(guess)? {
+            if suffices(guess)? {
                 high = guess;
             } else {
                 low = guess;
@@ -151,7 +155,7 @@ fn search(
     while !close(low, high) {
         // The result is near the low end far more often than in the middle.
         let middle = (low + (high - low) / 2).min(low.saturating_mul(2)).max(low + 1);
-        if succeeds(middle)? {
+        if suffices(middle)? {
             high = middle;
         } else {
             low = middle;
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn usual_estimates_need_few_runs() {
         // The same holds with a refund: it comes after the gas spent.
-        assert_eq!(run(51_000, 30_000_000, 51_000), (51_000, 2));
+        assert_eq!(run(51_000, 30_000_000, 51_000), (51_000, 1));
         // A call passes on 63/64 of the gas.
         let (found, runs) = run(500_000, 30_000_000, 507_000);
         assert!((507_000..=514_605).contains(&found) && runs <= 3, "{found} in {runs} runs");
@@ -193,6 +197,7 @@ mod tests {
         #[test]
         fn an_estimate_finds_any_gas_threshold(spent in 21_000u64..30_000_000, least in 21_000u64..30_000_000) {
             let (found, runs) = run(spent, 30_000_000, least);
+            let least = least.max(spent);
             prop_assert!(found >= least);
             prop_assert!(u128::from(found) * 1000 <= u128::from(least) * 1015);
             prop_assert!(runs <= 25, "{runs} runs");

@@ -52,6 +52,8 @@ pub(crate) struct EvmInstance<'a, I = ()> {
     evm: Inner<'a, I>,
     /// Additions of an OP chain to the next transaction; `None` if it has none.
     surcharge: Option<Surcharge>,
+    /// Calls and creations of the last simulation that failed.
+    failed_calls: u64,
 }
 
 impl<'a, I> EvmInstance<'a, I> {
@@ -77,7 +79,7 @@ impl<'a, I> EvmInstance<'a, I> {
             // Frames are allocated on first use: most calls need one.
             frame_stack: FrameStack::new(),
         };
-        Self { evm, surcharge: None }
+        Self { evm, surcharge: None, failed_calls: 0 }
     }
 
     /// Moves precompiled contracts to other addresses.
@@ -164,8 +166,14 @@ impl<'a, I> EvmInstance<'a, I> {
         self.surcharge
     }
 
+    /// Returns the number of calls and creations that failed in the last simulation, nested ones included.
+    pub fn failed_calls(&self) -> u64 {
+        self.failed_calls
+    }
+
     /// Runs a transaction and discards its changes.
     pub fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, EvmError> {
+        self.failed_calls = 0;
         let result = self.run(transaction);
         self.evm.ctx.journal_mut().finalize();
         result
@@ -326,6 +334,7 @@ impl<'a, I> EvmTr for EvmInstance<'a, I> {
         &mut self,
         result: <Frame as FrameTr>::FrameResult,
     ) -> Result<Option<FrameResult>, ContextError<Interruption>> {
+        self.failed_calls += u64::from(!result.interpreter_result().result.is_ok());
         let last = self.evm.frame_return_result(result)?;
         if last.is_some() {
             self.evm.ctx.journaled_state.database.end_frames();

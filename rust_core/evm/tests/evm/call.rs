@@ -288,15 +288,62 @@ fn estimates_cover_calls_refunds_and_contracts_that_check_gas() {
     state.deploy(TARGET, hex!("5a620186a011600a57005b5f5ffd").to_vec());
     check(&state, &to(TARGET));
     check(&state, &to(FORWARDER));
-    // Calls an endless loop, which consumes 63/64 of any amount of gas, then continues and fills a slot.
-    state.deploy(TARGET, hex!("5b5f56").to_vec());
-    let careless = [&hex!("5f5f5f5f5f73")[..], TARGET.as_slice(), &hex!("5af150600160055500")].concat();
-    state.deploy(FORWARDER, careless);
-    check(&state, &to(FORWARDER));
     // Data whose floor (EIP-7623) exceeds the cost of execution.
     check(&state, &CallRequest { input: vec![1; 5_000].into(), ..to(BOB) });
     // A creation.
     check(&state, &CallRequest { to: None, input: hex!("60ff5ff3").to_vec().into(), ..to(BOB) });
+}
+
+/// Returns code that calls each target with all its gas, ignores their failures, and stops.
+fn careless(targets: &[Address]) -> Vec<u8> {
+    let call = |target: &Address| [&hex!("5f5f5f5f5f73")[..], target.as_slice(), &hex!("5af150")].concat();
+    [targets.iter().flat_map(call).collect(), hex!("00").to_vec()].concat()
+}
+
+/// Returns the number of logs of a run with this gas.
+fn logs(state: &MemoryState, request: &CallRequest, gas: u64) -> usize {
+    match run(state, &CallRequest { gas: Some(gas), ..request.clone() }).unwrap() {
+        CallOutcome::Success { logs, .. } => logs.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_estimate_covers_calls_whose_failure_is_ignored() {
+    let mut state = MemoryState::funded();
+    // Counts down from 30,000, then logs.
+    state.deploy(TARGET, [&hex!("617530 5b60019003806003 57")[..], &hex!("5f5fa000")].concat());
+    for children in [1, 3] {
+        state.deploy(FORWARDER, careless(&vec![TARGET; children]));
+        let request = to(FORWARDER);
+        let (estimate, full) = (guess(&state, &request).unwrap(), run(&state, &request).unwrap().gas_used());
+        assert_eq!(logs(&state, &request, estimate), children, "{estimate}");
+        assert!(estimate >= full, "{estimate} is less than the {full} used without a limit");
+        assert!(logs(&state, &request, estimate * 96 / 100) < children, "{estimate} is too much");
+    }
+    // A nested one, behind a contract that reverts.
+    let middle = Address::repeat_byte(0x7c);
+    state.deploy(middle, forwarder(TARGET));
+    state.deploy(FORWARDER, careless(&[middle]));
+    let estimate = guess(&state, &to(FORWARDER)).unwrap();
+    assert_eq!(logs(&state, &to(FORWARDER), estimate), 1, "{estimate}");
+}
+
+#[test]
+fn an_estimate_is_at_least_the_gas_used_without_a_limit() {
+    let mut state = MemoryState::funded();
+    // Loops while more than 1,000,000 gas is left.
+    state.deploy(TARGET, hex!("5b620f42405a11600057 00").to_vec());
+    // Calls an endless loop, which consumes 63/64 of any amount of gas, then continues and fills a slot.
+    let endless = Address::repeat_byte(0x7c);
+    state.deploy(endless, hex!("5b5f56").to_vec());
+    let code = [&hex!("5f5f5f5f5f73")[..], endless.as_slice(), &hex!("5af150600160055500")].concat();
+    state.deploy(FORWARDER, code);
+    for request in [to(TARGET), to(FORWARDER)] {
+        let full = run(&state, &CallRequest { gas: Some(1 << 24), ..request.clone() }).unwrap().gas_used();
+        assert!(full > 15_000_000);
+        assert!(guess(&state, &request).unwrap() >= full);
+    }
 }
 
 #[test]
