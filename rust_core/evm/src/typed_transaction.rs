@@ -14,7 +14,8 @@ pub struct NoRecipient;
 impl CallRequest {
     /// Builds the transaction of type `kind` with this chain id, nonce and gas limit.
     ///
-    /// Fees that the request omits are zero; fields that the type does not have are dropped.
+    /// Without EIP-1559 fees, `gas_price` is both fee and tip. Fees that the request omits are zero; fields that
+    /// the type does not have are dropped.
     ///
     /// # Errors
     /// [`NoRecipient`] for types 3 and 4 without a recipient.
@@ -28,8 +29,8 @@ impl CallRequest {
         let (value, input) = (self.value, self.input.clone());
         let access_list = self.access_list.clone();
         let gas_price = self.gas_price.unwrap_or(0);
-        let max_fee_per_gas = self.max_fee_per_gas.unwrap_or(0);
-        let max_priority_fee_per_gas = self.max_priority_fee_per_gas.unwrap_or(0);
+        let max_fee_per_gas = self.max_fee_per_gas.unwrap_or(gas_price);
+        let max_priority_fee_per_gas = self.max_priority_fee_per_gas.unwrap_or(gas_price);
         let to = self.to.map_or(TxKind::Create, TxKind::Call);
         Ok(match kind {
             TxType::Legacy => {

@@ -6,22 +6,24 @@ use foreseal_primitives::{SignedEnvelope, Transaction};
 
 use crate::{CallRequest, RejectedTransaction};
 
-/// Builds the transaction: legacy if it has a `gasPrice`, otherwise of the type that its fields require, at
-/// least EIP-1559.
+/// Builds the transaction, of the type that its fields require. A call with only a `gasPrice` is legacy; without
+/// it, EIP-1559. A `gasPrice` is both fee and tip of the types that have these.
 pub fn simulated(
     request: &CallRequest,
     chain_id: u64,
     nonce: u64,
     gas_limit: u64,
 ) -> Result<Transaction, RejectedTransaction> {
-    let kind = if request.gas_price.is_some() {
-        TxType::Legacy
-    } else if !request.authorizations.is_empty() {
+    let kind = if !request.authorizations.is_empty() {
         TxType::Eip7702
     } else if !request.blob_hashes.is_empty() {
         TxType::Eip4844
-    } else {
+    } else if request.gas_price.is_none() {
         TxType::Eip1559
+    } else if request.access_list.is_empty() {
+        TxType::Legacy
+    } else {
+        TxType::Eip2930
     };
     let unsigned = request.unsigned(kind, chain_id, nonce, gas_limit);
     let unsigned = unsigned.map_err(|error| RejectedTransaction::Other(error.to_string()))?;
