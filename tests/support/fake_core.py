@@ -181,7 +181,7 @@ class FakeNode:
             case "slow_fails":
                 self._later(ticket, lambda: RpcError(3, "execution reverted: no", b'"0x01"'))
                 return None
-        raise RpcError(-32601, f"the method {method[:64]} does not exist", None)
+        raise RpcError(-32601, f"the method {method[:64]} does not exist/is not available", None)
 
     def _later(self, ticket: int, outcome: Callable[[], bytes | RpcError]) -> None:
         self.held.append((ticket, outcome))

@@ -19,7 +19,6 @@ from foreseal.rpc.session import RequestExchange
 # Above the limit for all callers, a caller with fewer running calls than the first number is admitted up to this
 # multiple of the limit. Other callers cannot use up its share, even in large numbers.
 _RESERVED_SHARES = ((4, 8), (8, 4))
-_NO_CONNECTION = RpcError(error_codes.METHOD, "subscriptions require a WebSocket: open one at the same URL", None)
 
 
 class CallRouter:
@@ -71,7 +70,7 @@ class CallRouter:
             if refusal is not None:
                 return refusal
             if method in SUBSCRIPTION_METHODS:
-                return _NO_CONNECTION if exchange is None else exchange.call(method, params)
+                return _no_connection(method) if exchange is None else exchange.call(method, params)
             if method in discovery.METHODS and self._registered and method not in self._registered:
                 return self._listing(reader, method, params, limiter)
             if method in FILTER_METHODS and self.filters is not None and method not in self._registered:
@@ -135,3 +134,11 @@ class CallRouter:
                 limiter.count_refusal("calls")
             return busy("calls", self._max_calls, "too many concurrent calls: try again")
         return None if limiter is None else limiter.check_concurrency()
+
+
+def _no_connection(method: str) -> RpcError:
+    """Return the error for a subscription over HTTP, with the same text as the core's."""
+    message = (
+        f"the method {method} does not exist/is not available: it needs a WebSocket; connect to the same URL with ws://"
+    )
+    return RpcError(error_codes.METHOD, message, None)

@@ -23,7 +23,7 @@ pub struct ErrorDetail {
 /// Reasons for which an Engine API method fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    #[error("the method {0} does not exist")]
+    #[error("the method {0} does not exist/is not available")]
     UnknownMethod(String),
     #[error("{0}")]
     InvalidParams(String),

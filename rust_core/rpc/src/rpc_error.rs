@@ -56,16 +56,12 @@ const SYNC_NONCE_GAP: i64 = 6;
 impl From<Error> for RpcError {
     fn from(error: Error) -> Self {
         match error {
-            Error::UnknownMethod(name) => {
-                Self::new(METHOD_NOT_FOUND, format!("the method {name} does not exist"))
-            }
+            Error::UnknownMethod(name) => Self::method_not_found(&name, ""),
             Error::DevelopmentOnly(name) => {
-                let message = format!("the method {name} is served by development nodes only: foreseal dev");
-                Self::new(METHOD_NOT_FOUND, message)
+                Self::method_not_found(name, ": it is served by development nodes only (foreseal dev)")
             }
             Error::AdminOnly(name) => {
-                let message = format!("the method {name} is served on the admin listener only: --admin");
-                Self::new(METHOD_NOT_FOUND, message)
+                Self::method_not_found(name, ": it is served on the admin listener only (--admin)")
             }
             Error::Params(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::Starting => Self::new(UNAVAILABLE, SubmitError::Starting.to_string()),
@@ -77,9 +73,7 @@ impl From<Error> for RpcError {
             Error::ResponseSize(size) => size.into(),
             Error::LargeAnswers(error) => Self::large_answers(error.max),
             Error::NeedsConnection(name) => {
-                let message =
-                    format!("the method {name} needs a WebSocket: connect to the same URL with ws://");
-                Self::new(METHOD_NOT_FOUND, message)
+                Self::method_not_found(name, ": it needs a WebSocket; connect to the same URL with ws://")
             }
             Error::Feed(FeedError::CursorGone { oldest }) => Self::cursor_gone(&oldest),
             Error::FilterNotFound => Self::new(SERVER, "filter not found"),
@@ -384,6 +378,12 @@ impl From<LogLimit> for RpcError {
 impl RpcError {
     fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
+    }
+
+    /// Returns the error for a method that the caller cannot use. Clients recognize the text, which is that of geth,
+    /// so a hint follows it.
+    fn method_not_found(name: &str, hint: &str) -> Self {
+        Self::new(METHOD_NOT_FOUND, format!("the method {name} does not exist/is not available{hint}"))
     }
 
     /// Returns the error for a body that is not JSON.

@@ -78,7 +78,10 @@ def test_run_rejects_every_development_method_on_both_listeners(dev: Pair, run: 
         for method in development:
             refused = refusal(rpc, method)
             assert refused.code == -32601, method
-            assert refused.message == f"the method {method} is served by development nodes only: foreseal dev"
+            assert refused.message == (
+                f"the method {method} does not exist/is not available: "
+                "it is served by development nodes only (foreseal dev)"
+            )
         assert int(rpc("eth_blockNumber"), 16) - int(head, 16) < 10
 
 
@@ -131,7 +134,10 @@ def test_finality_is_set_only_on_the_admin_listener(dev: Pair, run: Pair) -> Non
         wait_for_block(pair.public, 1)
         refused = refusal(pair.public, "foreseal_setFinality", {"safe": "0x1"})
         assert refused.code == -32601
-        assert refused.message == "the method foreseal_setFinality is served on the admin listener only: --admin"
+        assert refused.message == (
+            "the method foreseal_setFinality does not exist/is not available: "
+            "it is served on the admin listener only (--admin)"
+        )
         assert pair.public("eth_getBlockByNumber", "safe", False)["number"] == "0x0"
         assert pair.admin("foreseal_setFinality", {"safe": "0x1"}) is True
         assert pair.public("eth_getBlockByNumber", "safe", False)["number"] == "0x1"

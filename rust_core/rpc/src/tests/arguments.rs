@@ -182,7 +182,10 @@ fn every_method_rejects_params_that_are_no_array() {
 #[test]
 fn an_unknown_method_is_named() {
     let error = Bench::developing(1).error("eth_nonsense", "[]");
-    assert_eq!((error.code, error.message.as_str()), (-32601, "the method eth_nonsense does not exist"));
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (-32601, "the method eth_nonsense does not exist/is not available")
+    );
 }
 
 #[test]

@@ -30,7 +30,9 @@ fn a_production_node_serves_no_development_methods() {
         for api in [&bench.api, &bench.api.for_admin()] {
             let error = api.call(Some(&bench.view()), method.name, b"[]").unwrap_err();
             let name = method.name;
-            let message = format!("the method {name} is served by development nodes only: foreseal dev");
+            let message = format!(
+                "the method {name} does not exist/is not available: it is served by development nodes only (foreseal dev)"
+            );
             assert_eq!((error.code, error.message), (-32601, message));
         }
         rejected += 1;
@@ -46,7 +48,7 @@ fn finality_is_set_on_the_admin_listener_only() {
         let public = Api::new(bench.api.node().clone(), Limits::default(), B256::ZERO);
         let error =
             public.call(Some(&bench.view()), "foreseal_setFinality", b"[{\"safe\":\"0x0\"}]").unwrap_err();
-        let message = "the method foreseal_setFinality is served on the admin listener only: --admin";
+        let message = "the method foreseal_setFinality does not exist/is not available: it is served on the admin listener only (--admin)";
         assert_eq!((error.code, error.message.as_str()), (-32601, message));
         let admin = public.for_admin();
         let answer = admin.call(Some(&bench.view()), "foreseal_setFinality", b"[{\"safe\":\"0x0\"}]");

@@ -102,7 +102,7 @@ class FakeNode(Disturbed):
 
     def answer(self, method: str, *params: Any) -> Any:
         if not hasattr(self, method):
-            raise RpcError(-32601, f"the method {method} does not exist")
+            raise RpcError(-32601, f"the method {method} does not exist/is not available")
         return getattr(self, method)(*params)
 
     def number(self, name: str) -> int:
