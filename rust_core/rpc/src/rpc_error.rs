@@ -361,17 +361,19 @@ impl From<LogLimit> for RpcError {
             LogLimitKind::Milliseconds { max } => ("milliseconds", max, "ms"),
             LogLimitKind::Bytes { max } => ("response", max, "bytes"),
         };
-        let mut message =
-            format!("query exceeds the limit of {max} {unit}; data has a range within the limit");
+        let LogLimit { from, to, .. } = limit;
+        // Indexers recognize the words of reth and of other nodes: see the page on libraries in the docs.
+        let mut message = format!(
+            "query exceeds max results {max}, retry with the range {from}-{to}: the limit is {max} {unit}. \
+             Try with this block range or a smaller one"
+        );
         if matches!(limit.kind, LogLimitKind::Bytes { .. }) {
             message.push_str(PAGES);
         }
         let mut data = Vec::new();
-        limit_object(&mut data, name, max)
-            .quantity("fromBlock", limit.from)
-            .quantity("toBlock", limit.to)
-            .close();
-        Self { data: Some(data), ..Self::new(LIMIT, message) }
+        limit_object(&mut data, name, max).quantity("fromBlock", from).quantity("toBlock", to).close();
+        // Not `LIMIT`: libraries repeat a call with that code, which fails again.
+        Self { data: Some(data), ..Self::new(INVALID_PARAMS, message) }
     }
 }
 

@@ -126,8 +126,8 @@ LIMITS = (
         "Maximum bytes in flight of all connections of a process.",
         "At the limit, the address with the most bytes loses its largest connection. Native transport.",
     ),
-    _core_limit("logs", Integer(), "Maximum logs in one eth_getLogs.", "Queries of a single block are exempt; -32005."),
-    _core_limit("log_time", Duration(), "Maximum duration of one eth_getLogs.", "-32005."),
+    _core_limit("logs", Integer(), "Maximum logs in one eth_getLogs.", "Queries of a single block are exempt; -32602."),
+    _core_limit("log_time", Duration(), "Maximum duration of one eth_getLogs.", "-32602."),
     _core_limit(
         "filters",
         Integer(),

@@ -73,6 +73,10 @@ fn a_giant_receipt_is_rejected_while_pending_sealed_and_stored() {
     assert_eq!((range.code, data(&range)["limit"].clone()), (-32005, json!("response")));
     let before = bench.error("eth_getLogs", "[{\"fromBlock\":\"0x0\",\"toBlock\":\"latest\"}]");
     assert_eq!(data(&before)["toBlock"], json!("0x0"), "the blocks before it can be queried: {before:?}");
+    assert_eq!(before.code, -32602);
+    let start =
+        format!("query exceeds max results {LIMIT}, retry with the range 0-0: the limit is {LIMIT} bytes. ");
+    assert!(before.message.starts_with(&start), "{}", before.message);
 }
 
 #[test]

@@ -96,7 +96,9 @@ fn a_block_hash_selects_blocks_and_steps_over_the_range() {
 fn a_limit_error_names_a_range_that_works() {
     let bench = bench_with_logs(5, Limits { logs: 2, ..Limits::default() });
     let logs = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x4"}]"#);
-    assert_eq!(logs.code, -32005);
+    let message = "query exceeds max results 2, retry with the range 1-2: the limit is 2 logs. \
+                   Try with this block range or a smaller one";
+    assert_eq!((logs.code, logs.message.as_str()), (-32602, message));
     assert_eq!(data(&logs), json!({"limit":"logs","max":2,"fromBlock":"0x1","toBlock":"0x2"}));
     assert_eq!(
         numbers(&bench.call("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x2"}]"#)),
@@ -109,7 +111,9 @@ fn a_timed_out_query_names_the_range_it_searched() {
     // Two blocks have more logs than one search step covers, even if the store has them already.
     let bench = bench_with_many_logs(3, 520, Limits { log_time: Duration::ZERO, ..Limits::default() });
     let error = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x3"}]"#);
-    assert_eq!(error.code, -32005);
+    let start = "query exceeds max results 0, retry with the range 1-1: the limit is 0 ms. ";
+    assert!(error.message.starts_with(start), "{}", error.message);
+    assert_eq!(error.code, -32602);
     assert_eq!(data(&error), json!({"limit":"milliseconds","max":0,"fromBlock":"0x1","toBlock":"0x1"}));
 }
 
