@@ -32,13 +32,16 @@ def test_id_is_echoed_unchanged(ident: str) -> None:
     assert (orjson.loads(echoed), method, params) == (orjson.loads(ident), "m", b'[1,"x"]')
 
 
+@pytest.mark.parametrize("ident", ["1e2", "1E+02", "-0", "1.0", "1.50", "2.5e-3", "1e400", "0.12345678901234567890"])
+def test_number_is_echoed_as_it_was_written(ident: str) -> None:
+    assert read(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % ident.encode())[0] == ident.encode()
+
+
 @pytest.mark.parametrize(
     "ident",
     [
         "18446744073709551616",
         "-9223372036854775809",
-        "1e2",
-        "0.12345678901234567890",
         "{}",
         "[]",
         "[1]",
