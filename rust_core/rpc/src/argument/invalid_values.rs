@@ -122,6 +122,8 @@ const LOG_QUERY: &[Case] = &[
     ("{\"filter\":{},\"cursor\":7}", ".cursor): expected a string"),
     ("{\"filter\":{},\"cursor\":\"0x1\"}", ".cursor): hex data has an odd number of digits"),
     ("{\"filter\":{},\"limit\":10}", ".limit): expected a string"),
+    ("{\"filter\":{},\"limits\":\"0x1\"}", ".limits): unknown member"),
+    ("{\"filter\":{},\"limit\":\"0x1\",\"Limit\":\"0x1\"}", ".Limit): occurs twice"),
 ];
 const CALL: &[Case] = &[
     ("\"0x\"", "expected an object"),
@@ -219,6 +221,14 @@ const TRACE_CONFIG: &[Case] = &[
     ("{\"limit\":\"0x1\"}", ".limit): expected a whole number that is not negative"),
     ("{\"limit\":-1}", ".limit): expected a whole number that is not negative"),
     ("{\"enableMemory\":\"yes\"}", ".enableMemory): expected true or false"),
+    ("{\"EnableMemory\":\"yes\"}", ".enableMemory): expected true or false"),
+    ("{\"enabledMemory\":true}", ".enabledMemory): unknown member"),
+    ("{\"stateOverrides\":{}}", ".stateOverrides): unknown member"),
+    ("{\"Tracer\":\"callTracer\",\"tracer\":null}", ".tracer): occurs twice"),
+    (
+        "{\"tracer\":\"callTracer\",\"tracerConfig\":{\"withLogs\":true}}",
+        ".tracerConfig.withLogs): unknown member",
+    ),
 ];
 const TRACE_CALL_CONFIG: &[Case] = &[
     ("\"callTracer\"", "expected an object"),
@@ -235,6 +245,8 @@ const TRACE_CALL_CONFIG: &[Case] = &[
         ".blockOverrides.withdrawals): is only supported by eth_simulateV1",
     ),
     ("{\"txIndex\":0}", ".txIndex): expected a string"),
+    ("{\"TxIndex\":\"0x0\",\"txIndex\":\"0x0\"}", ".txIndex): occurs twice"),
+    ("{\"blockOverride\":{}}", ".blockOverride): unknown member"),
     ("{\"txIndex\":\"0x01\"}", ".txIndex): hex number has leading zeros"),
 ];
 
@@ -254,7 +266,9 @@ const BLOCK_OVERRIDES: &[Case] = &[
     ("{\"withdrawals\":{}}", ".withdrawals): expected an array"),
     ("{\"withdrawals\":[{\"index\":\"0x0\"}]}", ".withdrawals[0].validatorIndex): is missing"),
     ("{\"withdrawals\":[]}", ".withdrawals): is only supported by eth_simulateV1"),
-    ("{\"time\":\"0x1\",\"time\":\"0x2\"}", "duplicate field or invalid JSON"),
+    ("{\"time\":\"0x1\",\"time\":\"0x2\"}", ".time): occurs twice"),
+    ("{\"time\":\"0x1\",\"Time\":\"0x2\"}", ".Time): occurs twice"),
+    ("{\"coinbase\":\"0x1\"}", ".coinbase): unknown member"),
 ];
 const SIMULATION: &[Case] = &[
     ("[]", "expected an object"),
@@ -262,6 +276,8 @@ const SIMULATION: &[Case] = &[
     ("{\"blockStateCalls\":{}}", ".blockStateCalls): expected an array"),
     ("{\"blockStateCalls\":[]}", ".blockStateCalls): is empty"),
     ("{\"blockStateCalls\":[5]}", ".blockStateCalls[0]): expected an object"),
+    ("{\"blockStateCalls\":[{\"call\":[]}]}", ".blockStateCalls[0].call): unknown member"),
+    ("{\"blockStateCalls\":[{}],\"validate\":true}", ".validate): unknown member"),
     ("{\"blockStateCalls\":[{}],\"validation\":1}", ".validation): expected true or false"),
     ("{\"blockStateCalls\":[{}],\"traceTransfers\":\"\"}", ".traceTransfers): expected true or false"),
     (
@@ -287,6 +303,11 @@ const STATE_OVERRIDES: &[Case] = &[
     ("{\"0x01\":{}}", ".0x01): expected 20 bytes, got 1"),
     ("{\"00000000000000000000000000000000000000aa\":{}}", "hex string without 0x prefix"),
     ("{\"0x00000000000000000000000000000000000000aa\":[]}", "aa): expected an object"),
+    ("{\"0x00000000000000000000000000000000000000aa\":{\"storage\":{}}}", "aa.storage): unknown member"),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{\"state\":{},\"State\":{}}}",
+        "aa.State): occurs twice",
+    ),
     (
         "{\"0x00000000000000000000000000000000000000aa\":{},\"0x00000000000000000000000000000000000000AA\":{}}",
         "AA): occurs twice",
@@ -345,7 +366,7 @@ const MINE: &[Case] = &[
     ("[]", WHOLE),
     ("{\"timestamp\":true}", WHOLE),
     ("{\"blocks\":-1}", WHOLE),
-    ("{\"blocks\":1,\"blocks\":2}", "duplicate field or invalid JSON"),
+    ("{\"blocks\":1,\"blocks\":2}", ".blocks): occurs twice"),
 ];
 const PAYLOAD_ATTRIBUTES: &[Case] = &[
     ("\"0x1\"", "expected an object"),

@@ -2,13 +2,9 @@
 
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_chain::BlockId;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    Invalid, Param, Reason,
-    value::{field, list, object},
-};
+use super::{Invalid, Param, Reason, options::Options, value::list};
 
 /// Whole number of at most 256 bits: a JSON integer, or a string of decimal or `0x` digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,25 +46,15 @@ pub struct MineOptions {
     pub blocks: Option<u64>,
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct MineFields<'a> {
-    timestamp: Option<&'a RawValue>,
-    blocks: Option<&'a RawValue>,
-}
-
 impl Param<'_> for MineOptions {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         if !raw.get().starts_with('{') {
             let Number(timestamp) = Number::read(raw)?;
             return Ok(Self { timestamp: Some(timestamp), blocks: None });
         }
-        let fields: MineFields<'_> = object(raw)?;
-        let number = |raw, name| field(raw, name).map(|found| found.map(|Number(number)| number));
-        Ok(Self {
-            timestamp: number(fields.timestamp, "timestamp")?,
-            blocks: number(fields.blocks, "blocks")?,
-        })
+        let options = Options::read(raw, &["timestamp", "blocks"])?;
+        let number = |name| options.get(name).map(|found| found.map(|Number(number)| number));
+        Ok(Self { timestamp: number("timestamp")?, blocks: number("blocks")? })
     }
 }
 
@@ -102,13 +88,6 @@ pub struct Finality {
     pub finalized: Option<BlockId>,
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct FinalityFields<'a> {
-    safe: Option<&'a RawValue>,
-    finalized: Option<&'a RawValue>,
-}
-
 struct Sealed(BlockId);
 
 impl Param<'_> for Sealed {
@@ -124,9 +103,9 @@ impl Param<'_> for Sealed {
 
 impl Param<'_> for Finality {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: FinalityFields<'_> = object(raw)?;
-        let sealed = |raw, name| field(raw, name).map(|found| found.map(|Sealed(id)| id));
-        let (safe, finalized) = (sealed(fields.safe, "safe")?, sealed(fields.finalized, "finalized")?);
+        let options = Options::read(raw, &["safe", "finalized"])?;
+        let sealed = |name| options.get(name).map(|found| found.map(|Sealed(id)| id));
+        let (safe, finalized) = (sealed("safe")?, sealed("finalized")?);
         if safe.is_none() && finalized.is_none() {
             return Err(Reason::NamesNoFinality.into());
         }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Invalid, Param, Reason, hex,
+    options::Options,
     value::{field, list, object, text},
 };
 
@@ -99,22 +100,13 @@ pub struct LogQuery {
     pub limit: Option<u64>,
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct QueryFields<'a> {
-    filter: Option<&'a RawValue>,
-    cursor: Option<&'a RawValue>,
-    limit: Option<&'a RawValue>,
-}
-
 impl Param<'_> for LogQuery {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: QueryFields<'_> = object(raw)?;
-        let missing = || Invalid::from(Reason::Missing).in_field("filter");
+        let options = Options::read(raw, &["filter", "cursor", "limit"])?;
         Ok(Self {
-            filter: field(fields.filter, "filter")?.ok_or_else(missing)?,
-            cursor: field(fields.cursor, "cursor")?,
-            limit: field(fields.limit, "limit")?,
+            filter: options.needed("filter")?,
+            cursor: options.get("cursor")?,
+            limit: options.get("limit")?,
         })
     }
 }

@@ -73,6 +73,8 @@ pub enum Reason {
     Empty,
     #[error("occurs twice")]
     Twice,
+    #[error("unknown member")]
+    UnknownMember,
     #[error("is only supported by eth_simulateV1")]
     WholeBlock,
     #[error("is missing")]

@@ -6,6 +6,7 @@ mod development;
 mod filter;
 pub mod hex;
 mod invalid;
+mod options;
 mod overrides;
 mod payload;
 mod positional;

@@ -5,13 +5,9 @@ use std::collections::BTreeMap;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256};
 use foreseal_evm::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    Invalid, Param, Reason, StorageWord, hex,
-    value::{entries, field, needed, object},
-};
+use super::{Invalid, Param, Reason, StorageWord, hex, options::Options, value::entries};
 
 impl<'a> Param<'a> for StateOverrides {
     fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
@@ -20,22 +16,13 @@ impl<'a> Param<'a> for StateOverrides {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct AccountFields<'a> {
-    balance: Option<&'a RawValue>,
-    nonce: Option<&'a RawValue>,
-    code: Option<&'a RawValue>,
-    state: Option<&'a RawValue>,
-    state_diff: Option<&'a RawValue>,
-    move_precompile_to_address: Option<&'a RawValue>,
-}
+const ACCOUNT: [&str; 6] = ["balance", "nonce", "code", "state", "stateDiff", "movePrecompileToAddress"];
 
 impl Param<'_> for AccountOverride {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: AccountFields<'_> = object(raw)?;
-        let state: Option<Slots> = field(fields.state, "state")?;
-        let diff: Option<Slots> = field(fields.state_diff, "stateDiff")?;
+        let options = Options::read(raw, &ACCOUNT)?;
+        let (state, diff): (Option<Slots>, Option<Slots>) =
+            (options.get("state")?, options.get("stateDiff")?);
         let storage = match (state, diff) {
             (Some(_), Some(_)) => {
                 return Err(Invalid::from(Reason::Conflict { other: "state" }).in_field("stateDiff"));
@@ -44,11 +31,11 @@ impl Param<'_> for AccountOverride {
             (None, diff) => diff.map(|Slots(slots)| StorageOverride::Slots(slots)),
         };
         Ok(Self {
-            balance: field(fields.balance, "balance")?,
-            nonce: field(fields.nonce, "nonce")?,
-            code: field(fields.code, "code")?,
+            balance: options.get("balance")?,
+            nonce: options.get("nonce")?,
+            code: options.get("code")?,
             storage,
-            move_precompile_to: field(fields.move_precompile_to_address, "movePrecompileToAddress")?,
+            move_precompile_to: options.get("movePrecompileToAddress")?,
         })
     }
 }
@@ -64,36 +51,34 @@ impl<'a> Param<'a> for Slots {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct BlockFields<'a> {
-    number: Option<&'a RawValue>,
-    difficulty: Option<&'a RawValue>,
-    time: Option<&'a RawValue>,
-    gas_limit: Option<&'a RawValue>,
-    fee_recipient: Option<&'a RawValue>,
-    prev_randao: Option<&'a RawValue>,
-    base_fee_per_gas: Option<&'a RawValue>,
-    blob_base_fee: Option<&'a RawValue>,
-    beacon_root: Option<&'a RawValue>,
-    withdrawals: Option<&'a RawValue>,
-}
+const BLOCK: [&str; 10] = [
+    "number",
+    "difficulty",
+    "time",
+    "gasLimit",
+    "feeRecipient",
+    "prevRandao",
+    "baseFeePerGas",
+    "blobBaseFee",
+    "beaconRoot",
+    "withdrawals",
+];
 
 impl Param<'_> for BlockOverrides {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: BlockFields<'_> = object(raw)?;
-        let prev_randao: Option<StorageWord> = field(fields.prev_randao, "prevRandao")?;
-        let withdrawals: Option<Vec<WithdrawalObject>> = field(fields.withdrawals, "withdrawals")?;
+        let options = Options::read(raw, &BLOCK)?;
+        let prev_randao: Option<StorageWord> = options.get("prevRandao")?;
+        let withdrawals: Option<Vec<WithdrawalObject>> = options.get("withdrawals")?;
         Ok(Self {
-            number: field(fields.number, "number")?,
-            difficulty: field(fields.difficulty, "difficulty")?,
-            time: field(fields.time, "time")?,
-            gas_limit: field(fields.gas_limit, "gasLimit")?,
-            fee_recipient: field(fields.fee_recipient, "feeRecipient")?,
+            number: options.get("number")?,
+            difficulty: options.get("difficulty")?,
+            time: options.get("time")?,
+            gas_limit: options.get("gasLimit")?,
+            fee_recipient: options.get("feeRecipient")?,
             prev_randao: prev_randao.map(|StorageWord(value)| B256::from(value)),
-            base_fee: field(fields.base_fee_per_gas, "baseFeePerGas")?,
-            blob_base_fee: field(fields.blob_base_fee, "blobBaseFee")?,
-            beacon_root: field(fields.beacon_root, "beaconRoot")?,
+            base_fee: options.get("baseFeePerGas")?,
+            blob_base_fee: options.get("blobBaseFee")?,
+            beacon_root: options.get("beaconRoot")?,
             withdrawals: withdrawals.map(|list| list.into_iter().map(|WithdrawalObject(one)| one).collect()),
         })
     }
@@ -117,25 +102,16 @@ impl Param<'_> for CallBlock {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct WithdrawalFields<'a> {
-    index: Option<&'a RawValue>,
-    validator_index: Option<&'a RawValue>,
-    address: Option<&'a RawValue>,
-    amount: Option<&'a RawValue>,
-}
-
 pub(super) struct WithdrawalObject(pub(super) Withdrawal);
 
 impl Param<'_> for WithdrawalObject {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: WithdrawalFields<'_> = object(raw)?;
+        let options = Options::read(raw, &["index", "validatorIndex", "address", "amount"])?;
         Ok(Self(Withdrawal {
-            index: needed(fields.index, "index")?,
-            validator_index: needed(fields.validator_index, "validatorIndex")?,
-            address: needed(fields.address, "address")?,
-            amount: needed(fields.amount, "amount")?,
+            index: options.needed("index")?,
+            validator_index: options.needed("validatorIndex")?,
+            address: options.needed("address")?,
+            amount: options.needed("amount")?,
         }))
     }
 }

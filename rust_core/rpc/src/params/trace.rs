@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use foreseal_evm::{BlockOverrides, CallOptions, PrestateOptions, StateOverrides, StructLogOptions, Tracer};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     CallBlock, Invalid, Param, Reason,
     invalid::shown,
-    value::{entries, field, object, text},
+    options::Options,
+    value::{entries, text},
 };
 
 /// Tracer with its output options.
@@ -82,36 +82,44 @@ impl Default for TraceConfig {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct TraceFields<'a> {
-    tracer: Option<&'a RawValue>,
-    tracer_config: Option<&'a RawValue>,
-    timeout: Option<&'a RawValue>,
-    limit: Option<&'a RawValue>,
-    enable_memory: Option<&'a RawValue>,
-    disable_stack: Option<&'a RawValue>,
-    disable_storage: Option<&'a RawValue>,
-    enable_return_data: Option<&'a RawValue>,
+/// Members of a trace configuration, including those of older clients.
+const TRACE: [&str; 12] = [
+    "tracer",
+    "tracerConfig",
+    "timeout",
+    "limit",
+    "enableMemory",
+    "disableMemory",
+    "disableStack",
+    "disableStorage",
+    "enableReturnData",
+    "disableReturnData",
+    // Without effect here: states are not limited to the newest blocks, and there is no log of the tracer.
+    "reexec",
+    "debug",
+];
+
+impl TraceConfig {
+    fn from_options(options: &Options<'_>) -> Result<Self, Invalid> {
+        let steps = StructLogOptions {
+            memory: options.flag("enableMemory")? && !options.flag("disableMemory")?,
+            no_stack: options.flag("disableStack")?,
+            no_storage: options.flag("disableStorage")?,
+            return_data: options.flag("enableReturnData")? && !options.flag("disableReturnData")?,
+            limit: options.get("limit")?.map_or(0, |Count(count)| count),
+        };
+        let tracer = match options.text("tracer")?.as_deref() {
+            None | Some("") => NamedTracer::Steps(steps),
+            Some(name) => NamedTracer::new(name, options.raw("tracerConfig"))?,
+        };
+        let timeout = options.get("timeout")?.map(|GoDuration(timeout)| timeout);
+        Ok(Self { tracer, timeout })
+    }
 }
 
 impl Param<'_> for TraceConfig {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: TraceFields<'_> = object(raw)?;
-        let steps = StructLogOptions {
-            memory: flag(fields.enable_memory, "enableMemory")?,
-            no_stack: flag(fields.disable_stack, "disableStack")?,
-            no_storage: flag(fields.disable_storage, "disableStorage")?,
-            return_data: flag(fields.enable_return_data, "enableReturnData")?,
-            limit: field(fields.limit, "limit")?.map_or(0, |Count(count)| count),
-        };
-        let name = fields.tracer.map(|raw| text(raw).map_err(|invalid| invalid.in_field("tracer")));
-        let tracer = match name.transpose()?.as_deref() {
-            None | Some("") => NamedTracer::Steps(steps),
-            Some(name) => NamedTracer::new(name, fields.tracer_config)?,
-        };
-        let timeout = field(fields.timeout, "timeout")?.map(|GoDuration(timeout)| timeout);
-        Ok(Self { tracer, timeout })
+        Self::from_options(&Options::read(raw, &TRACE)?)
     }
 }
 
@@ -126,82 +134,49 @@ pub struct TraceCallConfig {
     pub index: Option<u64>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct CallConfigFields<'a> {
-    state_overrides: Option<&'a RawValue>,
-    block_overrides: Option<&'a RawValue>,
-    tx_index: Option<&'a RawValue>,
-}
+const TRACE_CALL: [&str; 3] = ["stateOverrides", "blockOverrides", "txIndex"];
 
 impl Param<'_> for TraceCallConfig {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: CallConfigFields<'_> = object(raw)?;
-        let CallBlock(block) = field(fields.block_overrides, "blockOverrides")?.unwrap_or_default();
+        let options = Options::read(raw, &[&TRACE[..], &TRACE_CALL[..]].concat())?;
+        let CallBlock(block) = options.get("blockOverrides")?.unwrap_or_default();
         Ok(Self {
-            trace: TraceConfig::read(raw)?,
-            state: field(fields.state_overrides, "stateOverrides")?.unwrap_or_default(),
+            trace: TraceConfig::from_options(&options)?,
+            state: options.get("stateOverrides")?.unwrap_or_default(),
             block,
-            index: field(fields.tx_index, "txIndex")?,
+            index: options.get("txIndex")?,
         })
     }
 }
 
-fn flag(raw: Option<&RawValue>, name: &str) -> Result<bool, Invalid> {
-    Ok(field(raw, name)?.unwrap_or(false))
-}
-
-/// Parses the fields of a tracer's configuration; absent fields have their defaults.
-fn config<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<Option<T>, Invalid> {
-    raw.map(object).transpose()
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct CallFields<'a> {
-    only_top_call: Option<&'a RawValue>,
-    with_log: Option<&'a RawValue>,
+/// Parses a tracer's configuration; absent members have their defaults.
+fn config<'a>(raw: Option<&'a RawValue>, names: &[&'static str]) -> Result<Option<Options<'a>>, Invalid> {
+    raw.map(|raw| Options::read(raw, names)).transpose()
 }
 
 fn calls(raw: Option<&RawValue>) -> Result<CallOptions, Invalid> {
-    let Some(fields) = config::<CallFields<'_>>(raw)? else { return Ok(CallOptions::default()) };
-    Ok(CallOptions {
-        only_top: flag(fields.only_top_call, "onlyTopCall")?,
-        logs: flag(fields.with_log, "withLog")?,
-    })
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct FlatFields<'a> {
-    convert_parity_errors: Option<&'a RawValue>,
-    include_precompiles: Option<&'a RawValue>,
+    let Some(options) = config(raw, &["onlyTopCall", "withLog"])? else { return Ok(CallOptions::default()) };
+    Ok(CallOptions { only_top: options.flag("onlyTopCall")?, logs: options.flag("withLog")? })
 }
 
 fn flat_calls(raw: Option<&RawValue>) -> Result<FlatOptions, Invalid> {
-    let Some(fields) = config::<FlatFields<'_>>(raw)? else { return Ok(FlatOptions::default()) };
+    let Some(options) = config(raw, &["convertParityErrors", "includePrecompiles"])? else {
+        return Ok(FlatOptions::default());
+    };
     Ok(FlatOptions {
-        parity_errors: flag(fields.convert_parity_errors, "convertParityErrors")?,
-        precompiles: flag(fields.include_precompiles, "includePrecompiles")?,
+        parity_errors: options.flag("convertParityErrors")?,
+        precompiles: options.flag("includePrecompiles")?,
     })
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct PrestateFields<'a> {
-    diff_mode: Option<&'a RawValue>,
-    disable_code: Option<&'a RawValue>,
-    disable_storage: Option<&'a RawValue>,
-    include_empty: Option<&'a RawValue>,
-}
-
 fn prestate(raw: Option<&RawValue>) -> Result<PrestateOptions, Invalid> {
-    let Some(fields) = config::<PrestateFields<'_>>(raw)? else { return Ok(PrestateOptions::default()) };
+    let names = ["diffMode", "disableCode", "disableStorage", "includeEmpty"];
+    let Some(options) = config(raw, &names)? else { return Ok(PrestateOptions::default()) };
     let options = PrestateOptions {
-        diff: flag(fields.diff_mode, "diffMode")?,
-        no_code: flag(fields.disable_code, "disableCode")?,
-        no_storage: flag(fields.disable_storage, "disableStorage")?,
-        include_empty: flag(fields.include_empty, "includeEmpty")?,
+        diff: options.flag("diffMode")?,
+        no_code: options.flag("disableCode")?,
+        no_storage: options.flag("disableStorage")?,
+        include_empty: options.flag("includeEmpty")?,
     };
     if options.diff && options.include_empty {
         return Err(Invalid::from(Reason::Conflict { other: "diffMode" }).in_field("includeEmpty"));
