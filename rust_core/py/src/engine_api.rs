@@ -16,8 +16,7 @@ struct ApiRequests(Arc<Api>);
 
 impl RequestHandler for ApiRequests {
     fn call(&self, method: &str, params: &[u8]) -> Result<Bytes, Bytes> {
-        let view = self.0.node().view();
-        self.0.call(view.as_ref(), method, params).map_err(|error| {
+        self.0.call_newest(method, params).map_err(|error| {
             let mut json = Vec::new();
             error.write_json(&mut json);
             json.into()

@@ -39,7 +39,11 @@ impl Core {
         let Request { api, view, method, params, ticket, caller } = request;
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
         if row.mode == ExecutionMode::Inline {
-            return api.run(view, row, params).map(Some);
+            match api.run(view, row, params) {
+                // A job may wait for the view after the unwind.
+                Err(error) if error.is_view_gone() => {}
+                result => return result.map(Some),
+            }
         }
         let lane = match row.lane(params) {
             // On the sequencer itself no call waits for a remote one.

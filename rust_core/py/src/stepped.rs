@@ -42,7 +42,7 @@ impl PySteppedNode {
     /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes. Raises RpcError.
     fn call<'py>(&self, py: Python<'py>, method: &str, params: Input<'_>) -> PyResult<Bound<'py, PyBytes>> {
         let params: &[u8] = &params;
-        let answer = py.detach(|| self.api.call(self.api.node().view().as_ref(), method, params));
+        let answer = py.detach(|| self.api.call_newest(method, params));
         Ok(PyBytes::new(py, &answer.map_err(rpc_error)?))
     }
 

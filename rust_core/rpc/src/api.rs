@@ -18,6 +18,7 @@ use crate::{
     method::MethodFn,
     panic_guard::guarded,
     params::Params,
+    reread::reread,
     table,
 };
 
@@ -124,16 +125,25 @@ impl Api {
         self.run(view, method, params)
     }
 
-    /// Calls `method`. A panic in it becomes an error and does not end the process.
+    /// Calls the method with this name on the newest view, and reads again if an unwind overtakes that view.
+    pub fn call_newest(&self, name: &str, params: &[u8]) -> Result<Bytes, RpcError> {
+        reread(&self.node, self.node.view().as_ref(), |view| self.call(view, name, params))
+    }
+
+    /// Calls `method` on exactly this view. A panic in it becomes an error and does not end the process.
     ///
     /// A method that would have to wait is polled once and then fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns -32001 if an unwind has replaced the blocks that the view reads from the store.
     pub fn run(
         &self,
         view: Option<&Arc<View>>,
         method: &'static Method,
         params: &[u8],
     ) -> Result<Bytes, RpcError> {
-        match self.begin(view, method, params)? {
+        match self.start(view, method, params, false)? {
             Reply::Ready(answer) => Ok(answer),
             Reply::Later(wait) => self.poll(method, &wait)?.ok_or_else(|| wait.abandon().into()),
             Reply::Verification(pending) => match self.verify(method, *pending)? {
@@ -150,7 +160,8 @@ impl Api {
         guarded(method.name, || pending.run(&self.node)).map_err(RpcError::from)
     }
 
-    /// Calls `method` like [`Self::run`], but may return [`Reply::Later`] or [`Reply::Verification`].
+    /// Calls `method` like [`Self::run`], but may return [`Reply::Later`] or [`Reply::Verification`], and reads again
+    /// from the newest view if an unwind has replaced the blocks that `view` reads from the store.
     ///
     /// The caller then polls the wait after every change of the node and at its deadline, or continues with
     /// [`Self::verify`] in the lane for that.
@@ -160,7 +171,7 @@ impl Api {
         method: &'static Method,
         params: &[u8],
     ) -> Result<Reply, RpcError> {
-        self.start(view, method, params, false).map_err(RpcError::from)
+        reread(&self.node, view, |view| self.start(view, method, params, false).map_err(RpcError::from))
     }
 
     /// Tries to answer a call of `method` on the receiving thread.
@@ -178,7 +189,11 @@ impl Api {
             Err(Error::TooLargeInline) => InlineAttempt::TooLargeInline,
             Err(error) if error.is_too_slow_inline() => InlineAttempt::TooSlowInline,
             Err(Error::Params(error)) if error.is_malformed() => InlineAttempt::Malformed,
-            Err(error) => InlineAttempt::Failed(error.into()),
+            Err(error) => match RpcError::from(error) {
+                // The slow path reads again from a newer view.
+                error if error.is_view_gone() => InlineAttempt::TooSlowInline,
+                error => InlineAttempt::Failed(error),
+            },
         }
     }
 
@@ -223,6 +238,10 @@ impl Api {
 
     /// Returns the result of `method` if the wait is over, otherwise `None`.
     pub fn poll(&self, method: &'static Method, wait: &PendingCall) -> Result<Option<Bytes>, RpcError> {
-        guarded(method.name, || wait.poll(&self.node)).map_err(RpcError::from)
+        match guarded(method.name, || wait.poll(&self.node)).map_err(RpcError::from) {
+            // The caller polls again once the view after the unwind is published.
+            Err(error) if error.is_view_gone() => Ok(None),
+            result => result,
+        }
     }
 }

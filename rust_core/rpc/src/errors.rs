@@ -23,6 +23,8 @@ pub enum Error {
     Params(ParamsError),
     /// The journal is being replayed: there is no view yet.
     Starting,
+    /// The chain was unwound, and the view after that is not published yet.
+    Reorganizing,
     Resolve(ResolveError),
     Range(RangeError),
     LogLimit(LogLimit),

@@ -38,6 +38,7 @@ mod proofs;
 mod raw;
 mod receipt;
 mod receipt_wait;
+mod reread;
 mod revert;
 mod rpc_error;
 mod send_sync;

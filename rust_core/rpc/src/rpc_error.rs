@@ -65,6 +65,7 @@ impl From<Error> for RpcError {
             }
             Error::Params(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::Starting => Self::new(UNAVAILABLE, SubmitError::Starting.to_string()),
+            Error::Reorganizing => Self::new(UNAVAILABLE, "the chain is being reorganized: try again"),
             Error::Resolve(error @ ResolveError::NotFound) => Self::new(NOT_FOUND, error.to_string()),
             Error::Resolve(error @ ResolveError::NotCanonical) => Self::new(SERVER, error.to_string()),
             Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
@@ -386,6 +387,11 @@ impl RpcError {
     /// so a hint follows it.
     fn method_not_found(name: &str, hint: &str) -> Self {
         Self::new(METHOD_NOT_FOUND, format!("the method {name} does not exist/is not available{hint}"))
+    }
+
+    /// Returns `true` if an unwind has replaced the blocks that the view of the call reads from the store.
+    pub fn is_view_gone(&self) -> bool {
+        self.code == NOT_FOUND && self.message == StateError::ViewGone.to_string()
     }
 
     /// Returns the error for a body that is not JSON.

@@ -100,7 +100,9 @@ fn get_changes(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
                 (answer, (new != *seen).then_some(FilterPosition::Blocks(new)))
             }
         };
-        let Some(position) = position else { return answer };
+        // A failed read does not advance the filter, except past logs that are gone.
+        let advances = matches!(answer, Ok(_) | Err(Error::LogsGone { .. }));
+        let Some(position) = position.filter(|_| advances) else { return answer };
         match context.filters.request(context.node, FilterRequest::Advance { id, version, position })? {
             FilterResponse::Advanced => return answer,
             changed => (version, state) = found(changed)?,

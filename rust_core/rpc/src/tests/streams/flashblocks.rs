@@ -9,7 +9,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{Streams, step, workload};
 use crate::{
-    Limits,
+    InlineAttempt, Limits, Reply,
     tests::{Bench, data, log_pages::developing, settings},
 };
 
@@ -141,6 +141,29 @@ fn a_page_reader_is_led_back_from_reorged_steps() {
     assert!(received == expected, "{} of {}", received.len(), expected.len());
 }
 
+/// Asserts that calls which begin with a view of the chain before an unwind read the newest view, and that the fast
+/// path leaves them to the slow one.
+fn calls_read_again(bench: &Bench, old: &Arc<View>) {
+    let newest = bench.view();
+    for (name, params) in [
+        ("eth_getBlockByNumber", r#"["0x2",false]"#),
+        ("eth_getBlockReceipts", r#"["0x2"]"#),
+        ("eth_getBlockTransactionCountByNumber", r#"["0x2"]"#),
+        ("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x2"}]"#),
+        ("debug_getRawHeader", r#"["0x2"]"#),
+        ("debug_traceBlockByNumber", r#"["0x2"]"#),
+    ] {
+        let row = crate::method(name).unwrap();
+        let read = |view| match bench.api.begin(Some(view), row, params.as_bytes()) {
+            Ok(Reply::Ready(answer)) => answer,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(read(old), read(&newest), "{name}");
+        let attempt = bench.api.attempt(Some(old), row, params.as_bytes());
+        assert!(!matches!(attempt, InlineAttempt::Failed(_)), "{name}: {attempt:?}");
+    }
+}
+
 #[test]
 fn a_page_of_an_unwound_view_uses_the_newest_view() {
     let mut bench = forgetful();
@@ -158,6 +181,7 @@ fn a_page_of_an_unwound_view_uses_the_newest_view() {
     assert_eq!(gone.message, "view no longer available");
     let newest = page_at(&bench.view());
     assert_eq!(page_at(&old), newest);
+    calls_read_again(&bench, &old);
     let page: Value = serde_json::from_slice(&newest).unwrap();
     assert_eq!((page["complete"].clone(), page["cursor"]["block"].clone()), (json!(true), json!("0x4")));
 }
