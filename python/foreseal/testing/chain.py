@@ -1,8 +1,6 @@
 """A chain that advances only on command."""
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +12,10 @@ import orjson
 from foreseal import _core
 from foreseal.errors import RpcError
 from foreseal.testing.accounts import TestAccount
+from foreseal.testing.folder import chain_folder
 
 # Methods after which an automining chain seals a block.
 _SUBMISSIONS = frozenset({"eth_sendRawTransaction", "eth_sendTransaction"})
-# A folder in memory, if there is one: fsync is free there.
-_MEMORY = Path("/dev/shm")  # noqa: S108 - a subfolder is created in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +81,13 @@ class Chain:
         """True to seal every transaction at once; may be set at any time."""
         self.accounts = self.settings.derived()
         """The funded accounts."""
-        where = _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
         with contextlib.ExitStack() as opening:
-            folder = opening.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-", dir=where))
-            self._node = _core.SteppedNode(self.settings.for_core(Path(folder)), self.settings.time)
+            folder = opening.enter_context(chain_folder())
+            self._node = _core.SteppedNode(self.settings.for_core(folder), self.settings.time)
             self._open = opening.pop_all()
 
     def close(self) -> None:
-        """Stop the chain and delete its data. A second call does nothing."""
+        """Stop the chain, delete its data and release its files and memory. A second call does nothing."""
         self._node.stop()
         self._open.close()
 

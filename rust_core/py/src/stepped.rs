@@ -7,10 +7,10 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_chain::SteppedClock;
 use foreseal_journal::RealDisk;
 use foreseal_keccak::keccak;
-use foreseal_node::{ControlError, Mining, Node, NodeEnvironment, NodeError, Producer, Sequencer};
+use foreseal_node::{ControlError, Mining, Node, NodeEnvironment, NodeError, Producer, Sequencer, Settings};
 use foreseal_primitives::{Change, Override};
 use foreseal_rpc::Api;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,10 +26,25 @@ use crate::settings::PySettings;
 /// time and calls give the same blocks, including hashes and signatures. Raises NodeError.
 #[pyclass(name = "SteppedNode", module = "foreseal._core", frozen)]
 pub struct PySteppedNode {
+    /// `None` after `stop`: files, threads and address space of the node are released then.
+    running: RwLock<Option<Arc<RunningNode>>>,
+}
+
+/// A node that is not stopped.
+struct RunningNode {
     api: Api,
-    /// `None` after `stop`.
     producer: Mutex<Option<Producer>>,
 }
+
+impl Drop for RunningNode {
+    fn drop(&mut self) {
+        self.producer.get_mut().take();
+        self.api.node().stop();
+    }
+}
+
+/// Bytes that are preallocated for a segment of the journal: many chains share the memory of a test run.
+const SEGMENT_BYTES: u64 = 1 << 20;
 
 #[pymethods]
 impl PySteppedNode {
@@ -42,16 +57,18 @@ impl PySteppedNode {
     /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes. Raises RpcError.
     fn call<'py>(&self, py: Python<'py>, method: &str, params: Input<'_>) -> PyResult<Bound<'py, PyBytes>> {
         let params: &[u8] = &params;
-        let answer = py.detach(|| self.api.call_newest(method, params));
+        let running = self.running()?;
+        let answer = py.detach(|| running.api.call_newest(method, params));
         Ok(PyBytes::new(py, &answer.map_err(rpc_error)?))
     }
 
     /// Pre-confirms the transactions of the pool. Raises NodeError, as do all methods below.
     fn step(&self, py: Python<'_>) -> PyResult<()> {
+        let running = self.running()?;
         Ok(py.detach(|| {
-            let mut producer = self.producer.lock();
+            let mut producer = running.producer.lock();
             let producer = producer.as_mut().ok_or(CoreError::Closed)?;
-            producer.tick(self.api.node().now(), &mut || true).map_err(NodeError::from)?;
+            producer.tick(running.api.node().now(), &mut || true).map_err(NodeError::from)?;
             Ok::<_, CoreError>(())
         })?)
     }
@@ -60,7 +77,7 @@ impl PySteppedNode {
     /// for `mine`.
     fn seal(&self, py: Python<'_>) -> PyResult<()> {
         self.step(py)?;
-        let view = self.api.node().view();
+        let view = self.running()?.api.node().view();
         if view.is_some_and(|view| !view.pending().block.transactions.is_empty()) {
             self.mine(py, 1)?;
         }
@@ -103,12 +120,10 @@ impl PySteppedNode {
         self.control(py, |writer| writer.revert(snapshot))
     }
 
-    /// Closes the journal and unlocks the data directory. A second call does nothing.
+    /// Closes the journal and the store, and unlocks the data directory, once calls on other threads have ended.
+    /// Further calls raise NodeError. A second call does nothing.
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| {
-            self.producer.lock().take();
-            self.api.node().stop();
-        });
+        py.detach(|| drop(self.running.write().take()));
     }
 }
 
@@ -127,12 +142,14 @@ impl PySteppedNode {
             secret: Box::new(|| keccak(b"the key of a chain that is stepped by hand")),
             disk: Arc::new(RealDisk),
         };
-        let node = Arc::new(Node::open(settings.node()?, surroundings)?);
+        let chosen = Settings { segment_bytes: SEGMENT_BYTES, ..settings.node()? };
+        let node = Arc::new(Node::open(chosen, surroundings)?);
         let producer = node.start_stepped()?;
         node.control(|writer| writer.set_mining(Mining::Manual))?;
         // Callers are in this process, so guessable filter ids are harmless.
         let api = Api::new(node, settings.limits(), B256::ZERO).with_keys(settings.keys()?);
-        Ok(Self { api, producer: Mutex::new(producer) })
+        let running = RunningNode { api, producer: Mutex::new(producer) };
+        Ok(Self { running: RwLock::new(Some(Arc::new(running))) })
     }
 
     fn control<T: Send>(
@@ -140,6 +157,11 @@ impl PySteppedNode {
         py: Python<'_>,
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError> + Send,
     ) -> PyResult<T> {
-        Ok(py.detach(|| self.api.node().control(act)).map_err(CoreError::from)?)
+        let running = self.running()?;
+        Ok(py.detach(|| running.api.node().control(act)).map_err(CoreError::from)?)
+    }
+
+    fn running(&self) -> Result<Arc<RunningNode>, CoreError> {
+        self.running.read().clone().ok_or(CoreError::Closed)
     }
 }

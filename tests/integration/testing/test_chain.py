@@ -1,12 +1,17 @@
 """A chain in this process: it acts only on command."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import orjson
 import pytest
 
 from foreseal.errors import NodeError, RpcError
 from foreseal.testing import Chain, ChainSettings
+from foreseal.testing.folder import remove_abandoned
 
 # Output of a revert with the reason "no".
 REVERT_NO = "08c379a0" + (32).to_bytes(32).hex() + (2).to_bytes(32).hex() + b"no".ljust(32, b"\0").hex()
@@ -140,6 +145,54 @@ def test_a_closed_chain_raises(chain: Chain) -> None:
     chain.close()
     with pytest.raises(NodeError, match="the node is closed"):
         chain.step()
+
+
+def test_closed_chains_hold_neither_files_nor_memory() -> None:
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    def address_space() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+    Chain().close()
+    files, size = open_files(), address_space()
+    closed = []
+    for _ in range(200):
+        chain = Chain(ChainSettings(accounts=1))
+        chain.rpc("eth_blockNumber")
+        chain.close()
+        closed.append(chain)
+    assert open_files() == files
+    # One map of a store has 1 TiB.
+    assert address_space() - size < 1 << 40
+    for chain in closed:
+        with pytest.raises(NodeError, match="the node is closed"):
+            chain.rpc("eth_blockNumber")
+
+
+def test_data_of_killed_processes_is_removed(tmp_path: Path) -> None:
+    program = (
+        "import sys, os, pathlib\n"
+        "from foreseal.testing import Chain, folder\n"
+        "folder.MEMORY = pathlib.Path(sys.argv[1])\n"
+        "chain = Chain()\n"
+        "for data in folder.MEMORY.iterdir():\n"
+        "    os.utime(data, (1, 1))\n"
+        "print('open', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        (data,) = tmp_path.iterdir()
+        remove_abandoned(tmp_path)
+        assert data.is_dir()
+        process.kill()
+    assert data.is_dir()
+    assert sum(file.stat().st_blocks * 512 for file in data.rglob("*")) < 4 << 20
+    remove_abandoned(tmp_path)
+    assert not data.exists()
 
 
 def test_call_accepts_and_returns_json_bytes(chain: Chain) -> None:
