@@ -42,5 +42,6 @@ pub use saved::{RestoreError, Restored};
 pub use status::{DropReason, Dropped, QueuedReason, Status};
 pub use submission::{
     UnverifiedTransaction, decode_many, decode_submission, decode_unverified, impersonated_submission,
+    load_trusted_setup,
 };
 pub use transaction::{CheckedTransaction, PooledTransaction, Sidecar};

@@ -65,6 +65,11 @@ impl Rules {
         }
     }
 
+    /// Returns `true` for a sidecar of version 0 since Osaka, from which a submission gets its cell proofs (EIP-7594).
+    pub(crate) fn needs_cell_proofs(&self, sidecar: &Sidecar) -> bool {
+        self.active(SpecId::OSAKA) && sidecar.is_eip4844()
+    }
+
     /// Checks that a sidecar has the version that the fork requires: 1, with cell proofs, since Osaka (EIP-7594); 0
     /// before.
     pub(crate) fn check_sidecar_version(&self, sidecar: &Sidecar) -> Result<(), PoolError> {

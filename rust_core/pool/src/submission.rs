@@ -19,6 +19,8 @@ use crate::{CheckedTransaction, PoolError, Rules, Sidecar, origin::Origin, rules
 const AUTHORIZATION_TIME: Duration = Duration::from_micros(100);
 /// Estimated time in which the cell proofs of one blob are verified.
 const CELL_PROOFS_TIME: Duration = Duration::from_millis(15);
+/// Estimated time in which the cell proofs of one blob are computed.
+const CELL_PROOFS_COMPUTATION_TIME: Duration = Duration::from_millis(200);
 /// Estimated time in which the one proof of a blob is verified that a sidecar of version 0 has.
 const BLOB_PROOF_TIME: Duration = Duration::from_millis(2);
 
@@ -28,53 +30,75 @@ type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
 /// A submission that passed every stateless check except the slow ones, which are not done yet: the proofs of its
 /// blobs and the signatures of its authorizations.
 #[derive(Clone, Debug)]
-pub struct UnverifiedTransaction(CheckedTransaction);
+pub struct UnverifiedTransaction {
+    transaction: CheckedTransaction,
+    proofs: SidecarProofs,
+}
+
+/// Proofs with which the pool stores a sidecar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SidecarProofs {
+    AsSubmitted,
+    /// A sidecar of version 0 since Osaka: its cell proofs are computed (EIP-7594).
+    Cells,
+}
 
 impl UnverifiedTransaction {
     /// Returns the transaction hash.
     pub fn hash(&self) -> B256 {
-        self.0.hash()
+        self.transaction.hash()
     }
 
     /// Returns the sender.
     pub fn sender(&self) -> Address {
-        self.0.sender()
+        self.transaction.sender()
     }
 
     /// Returns the nonce.
     pub fn nonce(&self) -> u64 {
-        self.0.nonce()
+        self.transaction.nonce()
     }
 
     /// Returns the estimated processor time of [`Self::verify`]; zero if there is nothing to verify.
     pub fn verification_time(&self) -> Duration {
         let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-        let sidecar = self.0.sidecar().map_or(Duration::ZERO, |sidecar| match &**sidecar {
+        let sidecar = self.transaction.sidecar().map_or(Duration::ZERO, |sidecar| match &**sidecar {
             Sidecar::Eip7594(sidecar) => CELL_PROOFS_TIME.saturating_mul(count(sidecar.blobs.len())),
-            Sidecar::Eip4844(sidecar) => BLOB_PROOF_TIME.saturating_mul(count(sidecar.blobs.len())),
+            Sidecar::Eip4844(sidecar) => {
+                let is_computed = self.proofs == SidecarProofs::Cells;
+                let computation = if is_computed { CELL_PROOFS_COMPUTATION_TIME } else { Duration::ZERO };
+                (BLOB_PROOF_TIME + computation).saturating_mul(count(sidecar.blobs.len()))
+            }
         });
-        let authorizations = count(self.0.transaction().authorizations());
+        let authorizations = count(self.transaction.transaction().authorizations());
         sidecar.saturating_add(AUTHORIZATION_TIME.saturating_mul(authorizations))
     }
 
     /// Returns the transaction for the checks that need the state.
     pub(crate) fn transaction(&self) -> &CheckedTransaction {
-        &self.0
+        &self.transaction
     }
 
-    /// Verifies the proofs of the blobs, and recovers the signers of the authorizations.
+    /// Verifies the proofs of the blobs, and recovers the signers of the authorizations. Computes cell proofs if the
+    /// fork needs them and the sidecar has version 0.
     ///
     /// # Errors
     ///
     /// Returns an error if a proof or a versioned hash is wrong. An authorization with a wrong signature is valid: it
     /// has no effect.
     pub fn verify(self) -> Result<CheckedTransaction, PoolError> {
-        let Self(transaction) = self;
+        let Self { mut transaction, proofs } = self;
         if let Some(sidecar) = transaction.sidecar() {
             let envelope = transaction.transaction().envelope();
             let hashes = envelope.blob_versioned_hashes().unwrap_or_default();
             let validated = sidecar.validate(hashes, trusted_setup());
             validated.map_err(|error| PoolError::Sidecar(error.to_string()))?;
+            if proofs == SidecarProofs::Cells {
+                let converted =
+                    Sidecar::clone(sidecar).try_convert_into_eip7594_with_settings(trusted_setup());
+                let converted = converted.map_err(|error| PoolError::Sidecar(error.to_string()))?;
+                transaction = transaction.with_sidecar(converted);
+            }
         }
         transaction.transaction().authorities();
         Ok(transaction)
@@ -138,14 +162,16 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Unveri
     let (envelope, sidecar) = decode_checked(raw, rules, origin)?;
     if origin == Origin::Reinjected && envelope.signature().s().is_zero() {
         let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
-        let checked = CheckedTransaction::new(Arc::new(transaction), sidecar, raw.len());
-        return Ok(UnverifiedTransaction(checked));
+        let transaction = CheckedTransaction::new(Arc::new(transaction), sidecar, raw.len());
+        return Ok(UnverifiedTransaction { transaction, proofs: SidecarProofs::AsSubmitted });
     }
     rules.check_policy(&envelope)?;
     // Recovery also rejects a high `s` (EIP-2).
     let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
     let transaction = Transaction::with_sender(envelope, sender);
-    Ok(UnverifiedTransaction(checked(transaction, sidecar, raw.len(), rules)))
+    let needs_cells = sidecar.as_ref().is_some_and(|sidecar| rules.needs_cell_proofs(sidecar));
+    let proofs = if needs_cells { SidecarProofs::Cells } else { SidecarProofs::AsSubmitted };
+    Ok(UnverifiedTransaction { transaction: checked(transaction, sidecar, raw.len(), rules), proofs })
 }
 
 /// Decodes and checks a transaction that this node has verified before, with its sender and its authorities.
@@ -179,7 +205,9 @@ fn decode_checked(
     rules.check_submitted(kind)?;
     let (envelope, sidecar) = decode_form(raw, origin)?;
     rules.check(&envelope)?;
-    if let Some(sidecar) = &sidecar {
+    if let Some(sidecar) = &sidecar
+        && !(origin == Origin::Submitted && rules.needs_cell_proofs(sidecar))
+    {
         rules.check_sidecar_version(sidecar)?;
     }
     Ok((envelope, sidecar))
@@ -252,10 +280,14 @@ fn canonical(envelope: &impl Encodable2718, raw: &[u8]) -> Result<(), PoolError>
     }
 }
 
+/// Loads the trusted setup of the KZG ceremony, which takes seconds, so that no submission waits for it.
+pub fn load_trusted_setup() {
+    trusted_setup();
+}
+
 /// Returns the trusted setup of the KZG ceremony, loaded at first use.
 ///
-/// It has no precomputed tables: they only speed up the computation of proofs, and nothing here computes
-/// proofs.
+/// It has no precomputed tables: they only speed up the computation of proofs, which is rare here.
 fn trusted_setup() -> &'static KzgSettings {
     ethereum_kzg_settings(0)
 }

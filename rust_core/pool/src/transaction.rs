@@ -47,6 +47,13 @@ impl CheckedTransaction {
         Self::new(transaction, None, size)
     }
 
+    /// Returns the transaction with another sidecar of the same blobs.
+    pub(crate) fn with_sidecar(&self, sidecar: Sidecar) -> Self {
+        let mut converted = Self::new(self.transaction.clone(), Some(sidecar), 0);
+        converted.size = converted.encoded().len();
+        converted
+    }
+
     /// Returns the transaction in the form that a block contains.
     pub fn transaction(&self) -> &Arc<Transaction> {
         &self.transaction

@@ -44,6 +44,7 @@ mod stepped;
 mod store;
 mod store_repair;
 mod streams;
+mod trusted_setup;
 mod vectors;
 mod watchdog;
 mod write_batch;

@@ -38,6 +38,7 @@ use crate::responses::Freshness;
 use crate::settings::{PyLimits, PySettings};
 use crate::settings_error::SettingsError;
 use crate::streams::{PyNotification, Streams, py_notice};
+use crate::trusted_setup::load_in_background;
 use crate::watchdog;
 
 /// Result of `drain`: outcomes by ticket, and notices.
@@ -136,7 +137,9 @@ impl PyNode {
 
     /// Starts the writing thread, which replays the journal and then produces blocks. Returns at once.
     fn start(&self) {
-        self.core.api.node().start();
+        let node = self.core.api.node();
+        node.start();
+        load_in_background(node);
     }
 
     /// Answers `method`, whose `params` are a JSON array, from the newest view. Returns JSON bytes, or None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from foreseal.server.logs import JsonLines, TextLines, parse_levels
-from live import LiveNode
+from live import LiveNode, live_node, wait_for
 from live.process import foreseal_command
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z +(ERROR|WARN|INFO|DEBUG|TRACE) (\[one\] )?[\w.:]+: .+")
@@ -98,3 +98,8 @@ def test_every_line_of_json_logs_is_json(tmp_path: Path) -> None:
     targets = {line["target"] for line in found}
     assert "foreseal_node::start" in targets
     assert any(line["message"] == "step is durable" and line["transactions"] == 1 for line in found)
+
+
+def test_setup_for_blobs_is_loaded_before_the_first_blob_transaction(tmp_path: Path) -> None:
+    with live_node("--log-level", "debug", "--datadir", str(tmp_path)) as node:
+        wait_for(lambda: "loaded the trusted setup of blobs" in node.printed, 60, "the trusted setup")
