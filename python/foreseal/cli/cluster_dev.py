@@ -5,6 +5,7 @@ import contextlib
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import click
@@ -26,6 +27,8 @@ from foreseal.server.settings.model import WEI, DevChain
 from foreseal.server.sockets.listening import listen
 
 _CHECK_INTERVAL = 0.2
+# Default seconds of a block.
+_BLOCK_TIME = 2
 
 # Variables for another terminal.
 _VARIABLES = """\
@@ -116,9 +119,12 @@ def _serve_until_interrupted(cluster: LocalCluster, listening: socket.socket) ->
 
 
 def _genesis() -> bytes:
+    """Return the genesis of a new chain: its accounts, and the present time, at the begin of a slot."""
     dev = DevChain()
     accounts = derive_accounts(dev.mnemonic, dev.accounts)
-    return orjson.dumps(build_genesis(dev.chain_id, [(address, dev.balance * WEI) for address, _ in accounts]))
+    genesis = build_genesis(dev.chain_id, [(address, dev.balance * WEI) for address, _ in accounts])
+    genesis["timestamp"] = hex(int(time.time()) // _BLOCK_TIME * _BLOCK_TIME)
+    return orjson.dumps(genesis)
 
 
 async def _serve(cluster: LocalCluster, listening: socket.socket) -> int:

@@ -52,6 +52,7 @@ class ChainSettings:
             "accounts": self.accounts,
             "balance": hex(self.balance * 10**18),
             "alloc": self.alloc,
+            "timestamp": self.time,
         }
         if self.genesis is not None:
             chain = {"kind": "file", "path": str(self.genesis)}

@@ -2,12 +2,19 @@
 
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251, eip7840::BlobParams};
 use alloy_genesis::{ChainConfig, Genesis, GenesisAccount};
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, Bytes, U256, address, hex};
 
 /// Gas limit of the development chain.
 pub const DEV_GAS_LIMIT: u64 = 400_000_000;
 /// Chain id of the development chain.
 pub const DEV_CHAIN_ID: u64 = 31_337;
+
+/// Address of the deterministic deployment proxy (github.com/Arachnid/deterministic-deployment-proxy).
+const CREATE2_DEPLOYER: Address = address!("0x4e59b44847b379578588920cA78FbF26c0B4956C");
+const CREATE2_DEPLOYER_CODE: [u8; 69] = hex!(
+    "7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b80"
+    "82525050506014600cf3"
+);
 
 /// Length in bytes of the code that EIP-7251 deploys.
 const CONSOLIDATION_CODE_BYTES: usize = 414;
@@ -146,6 +153,12 @@ pub fn dev_genesis(settings: &DevGenesis) -> Genesis {
         alloc: funded.chain(contracts).collect(),
         ..Genesis::default()
     }
+}
+
+/// Returns address and code of the deterministic deployment proxy, which deploys with CREATE2 at addresses that are the
+/// same on all chains. Forge and viem expect it. Its account has nonce 1, as after its deployment by a transaction.
+pub fn create2_deployer() -> (Address, Bytes) {
+    (CREATE2_DEPLOYER, Bytes::from_static(&CREATE2_DEPLOYER_CODE))
 }
 
 /// Returns address and code of the contracts that block processing calls from Prague on.

@@ -31,7 +31,8 @@ pub use envelope::{Envelope, EnvelopeType, SignedEnvelope, Unsigned};
 pub use flashblock::{Flashblock, StepSignature, read_signature};
 pub use flashblock_commitment::{CommitmentDomain, FlashblockCommitment};
 pub use genesis::{
-    DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
+    DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, create2_deployer, dev_genesis, parse_genesis,
+    system_contracts,
 };
 pub use json_size::{log_json_size, receipt_json_size, result_json_size, transaction_json_size};
 pub use l1_fees::{DATA_FEE_SCALE, L1_ATTRIBUTES_CONTRACT, L1Fees, OperatorFee};

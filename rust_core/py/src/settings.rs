@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_chain::{BlockWindow, Clock, FastClock, FinalityDepth, SystemClock};
+use foreseal_chain::{BlockWindow, Clock, FastClock, FinalityDepth, SystemClock, datadir::stored_spec};
 use foreseal_node::{
     Development, MemoryBudget, RevertReasonField, Role, ScrubSettings, Settings, StoreSettings,
 };
 use foreseal_pool::PoolConfig;
-use foreseal_primitives::{DEV_GAS_LIMIT, DevGenesis, dev_genesis, parse_genesis};
+use foreseal_primitives::{
+    ChainSpec, DEV_GAS_LIMIT, DevGenesis, create2_deployer, dev_genesis, parse_genesis,
+};
 use foreseal_replication::Production;
 use foreseal_rpc::{Key, Limits};
 use pyo3::exceptions::PyValueError;
@@ -154,6 +156,8 @@ enum ChainSource {
         /// Balance of each account, in wei.
         balance: U256,
         gas_limit: Option<u64>,
+        /// Timestamp of the genesis block in Unix seconds; the default is the time of its creation.
+        timestamp: Option<u64>,
         /// Genesis accounts in addition to the funded ones and the system contracts, in the format of a
         /// genesis file.
         #[serde(default)]
@@ -265,16 +269,26 @@ impl PySettings {
         let genesis = match &self.chain {
             ChainSource::Stored => None,
             ChainSource::File { path } => Some(read_genesis(path)?),
-            ChainSource::Dev { chain_id, mnemonic, accounts, balance, gas_limit, alloc } => {
+            ChainSource::Dev { chain_id, mnemonic, accounts, balance, gas_limit, timestamp, alloc } => {
                 let accounts = accounts::derive(mnemonic, *accounts)?;
+                // A damaged genesis is reported when it is opened.
+                let stored = stored_spec(&self.datadir).ok().flatten();
+                let stored = stored.as_ref().map(ChainSpec::genesis);
                 let mut genesis = dev_genesis(&DevGenesis {
                     chain_id: *chain_id,
                     gas_limit: gas_limit.unwrap_or(DEV_GAS_LIMIT),
-                    // Not the current time: the same settings must always make the same chain.
-                    timestamp: 0,
+                    timestamp: timestamp
+                        .or(stored.map(|stored| stored.timestamp))
+                        .unwrap_or_else(|| self.creation_time()),
                     accounts: accounts.into_iter().map(|account| account.address).collect(),
                     balance: *balance,
                 });
+                let (deployer, code) = create2_deployer();
+                // Chains of earlier versions do not have it.
+                if stored.is_none_or(|stored| stored.alloc.contains_key(&deployer)) {
+                    let account = GenesisAccount { nonce: Some(1), code: Some(code), ..Default::default() };
+                    genesis.alloc.insert(deployer, account);
+                }
                 genesis.alloc.extend(alloc.clone());
                 Some(genesis)
             }
@@ -300,6 +314,15 @@ impl PySettings {
             cluster: self.cluster.settings(&self.name, self.follow.is_none())?,
             ..Settings::new(self.datadir.clone())
         })
+    }
+
+    /// Returns the timestamp of the genesis block of a new development chain: the begin of the current slot, so that
+    /// blocks are sealed when slots end.
+    fn creation_time(&self) -> u64 {
+        let now = self.clock().now().unix.as_secs();
+        let block_time =
+            self.block_time.map_or(Production::default().block_time, |millis| millis / 1000).max(1);
+        now - now % block_time
     }
 
     /// Returns the Engine API of this process: that of the sequencer, if the node has several processes.

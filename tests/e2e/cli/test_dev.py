@@ -6,9 +6,11 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +67,24 @@ def test_persistent_chain_resumes_and_has_one_owner(tmp_path: Path) -> None:
     assert str(tmp_path) in second.stderr
     with live_node("--datadir", str(tmp_path), "--block-time", "1s") as node:
         assert node.rpc("eth_getBlockByNumber", "0x2", False) == block
+
+
+def test_genesis_has_the_time_of_its_creation_or_a_given_one(tmp_path: Path) -> None:
+    before = int(time.time())
+
+    def genesis(*options: str) -> dict[str, Any]:
+        with live_node("--automine", *options) as node:
+            return dict(node.rpc("eth_getBlockByNumber", "0x0", False))
+
+    created = genesis("--datadir", str(tmp_path))
+    # It is rounded down to the begin of a slot of 2 s.
+    assert before - 2 < int(created["timestamp"], 16) <= time.time()
+    assert genesis("--datadir", str(tmp_path)) == created
+    fixed = genesis("--genesis-time", "1700000000")
+    assert int(fixed["timestamp"], 16) == 1_700_000_000
+    assert genesis("--genesis-time", "1700000000")["hash"] == fixed["hash"]
+    other = foreseal("dev", "--datadir", tmp_path, "--port", "0", "--genesis-time", "1700000000")
+    assert (other.returncode, "another genesis" in other.stderr) == (2, True)
 
 
 def test_persistent_chain_with_another_genesis_is_rejected(tmp_path: Path) -> None:

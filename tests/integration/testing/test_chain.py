@@ -195,5 +195,20 @@ def test_data_of_killed_processes_is_removed(tmp_path: Path) -> None:
     assert not data.exists()
 
 
+def test_the_genesis_has_the_initial_time_and_the_create2_deployer(chain: Chain) -> None:
+    genesis = chain.rpc("eth_getBlockByNumber", "0x0", False)
+    assert int(genesis["timestamp"], 16) == chain.settings.time
+    deployer = "0x4e59b44847b379578588920cA78FbF26c0B4956C"
+    assert chain.rpc("eth_getTransactionCount", deployer, "latest") == "0x1"
+    # It deploys code that returns 42 at the address of EIP-1014.
+    code = bytes.fromhex("602a5f5260205ff3")
+    init = bytes.fromhex("67") + code + bytes.fromhex("5f526008" + "6018f3")
+    call = {"from": str(chain.accounts[0]), "to": deployer, "data": "0x" + (bytes(32) + init).hex()}
+    deployed = chain.rpc("eth_call", call, "latest")
+    assert len(deployed) == 2 + 40
+    chain.rpc("eth_sendTransaction", call)
+    assert int(chain.rpc("eth_call", {"to": deployed}, "latest"), 16) == 42
+
+
 def test_call_accepts_and_returns_json_bytes(chain: Chain) -> None:
     assert orjson.loads(chain.call("eth_chainId", b"[]")) == "0x7a69"

@@ -41,6 +41,8 @@ class DevChain:
     accounts: int = 20
     balance: int = 10_000
     """Balance of each account, in ether."""
+    genesis_time: int | None = None
+    """Timestamp of the genesis block in Unix seconds; None is the time of its creation."""
     payments: bool = False
     """Include the payment contracts in the genesis: `foreseal dev` adds them to `Settings.alloc`."""
 
@@ -295,6 +297,7 @@ class Settings:
                 "accounts": self.dev.accounts,
                 "balance": hex(self.dev.balance * WEI),
                 "alloc": self.alloc,
+                "timestamp": self.dev.genesis_time,
             }
         return orjson.dumps(
             {

@@ -56,12 +56,13 @@ def _node(name: str, kind: ValueKind, help: str, *, more: str = "", unset: str =
     return Setting(key=f"node.{name}", name=name, kind=kind, help=help, more=more, unset=unset, path=name)
 
 
-def _dev(name: str, kind: ValueKind, help: str, *, secret: bool = False) -> Setting:
+def _dev(name: str, kind: ValueKind, help: str, *, unset: str = "", secret: bool = False) -> Setting:
     return Setting(
         key=f"dev.{name}",
         name=name,
         kind=kind,
         help=help,
+        unset=unset,
         path=f"dev.{name}",
         commands=_DEVELOPMENT,
         secret=secret,
@@ -183,6 +184,12 @@ _DEV = (
     _dev("mnemonic", TextKind(metavar="WORDS"), "Mnemonic of the funded accounts.", secret=True),
     _dev("accounts", Integer(0, 10_000), "Number of funded accounts."),
     _dev("balance", Integer(0, _MAX_ETHER, "ether"), "Balance of each account in ether."),
+    _dev(
+        "genesis_time",
+        Integer(0),
+        "Timestamp of the genesis block in Unix seconds; a fixed one makes hashes reproducible.",
+        unset="the time of its creation",
+    ),
     Setting(
         key="dev.payments",
         name="payments",
