@@ -50,6 +50,11 @@ impl DeferredTransactions {
         self.slow.retain(|_, (slow, _)| slow != hash);
     }
 
+    /// Returns `true` for a transaction that took too long in a step and is executed elsewhere.
+    pub fn is_slow(&self, hash: &B256) -> bool {
+        self.slow.values().any(|(slow, _)| slow == hash)
+    }
+
     /// Removes and returns the transactions that took too long in the last step.
     pub fn drain_interrupted(&mut self) -> Vec<Arc<Transaction>> {
         std::mem::take(&mut self.interrupted)

@@ -161,6 +161,13 @@ impl<'a> StepInProgress<'a> {
         self.execute(transaction, self.transaction_limits(result_bytes), deferred)
     }
 
+    /// Returns `true` if this step may still add a transaction that did not fit, or if it is executed outside of steps.
+    fn may_add_later(&self, transaction: &Transaction, deferred: &DeferredTransactions) -> bool {
+        let is_above_share =
+            self.above_share.as_ref().is_some_and(|above| above.hash() == transaction.hash());
+        is_above_share || deferred.is_slow(&transaction.hash())
+    }
+
     /// Returns the reason for which a step that stops slow transactions does not begin one of a restricted sender.
     fn restriction(
         &self,
@@ -327,7 +334,8 @@ impl<'a> StepInProgress<'a> {
 impl PendingBlock {
     /// Executes transactions in the pool's order while they fit and `keep_going` returns `true`, and makes
     /// the next step from those that succeed. A transaction that does not fit waits, and so do its sender's
-    /// later transactions.
+    /// later transactions. The pool holds those of the step ([`foreseal_pool::Pool::hold`]) until the caller has
+    /// applied it.
     ///
     /// # Errors
     /// Returns an error only if the state cannot be read or a system contract fails, never because of a
@@ -367,12 +375,14 @@ impl PendingBlock {
                 turn.executor.prefetch(upcoming.map(|pooled| pooled.transaction().as_ref()))?;
                 laps.add_to(&mut times.execute);
             }
-            let Some(pooled) = best.next() else { break };
+            let Some(pooled) = best.next_held() else { break };
             laps.add_to(&mut times.select);
             if turn.include_if_it_fits(pooled.transaction(), deferred)? {
                 has_room = !turn.is_oversized;
-            } else {
+            } else if turn.may_add_later(pooled.transaction(), deferred) {
                 best.skip_sender();
+            } else {
+                best.release_and_skip_sender();
             }
             laps.add_to(&mut times.execute);
         }

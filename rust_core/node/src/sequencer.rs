@@ -13,13 +13,11 @@
 use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
-use foreseal_builder::{
-    BuildError, DeferredTransactions, NextBlockAttributes, PendingBlock, StepControl, StepLimits,
-};
+use foreseal_builder::{BuildError, DeferredTransactions, NextBlockAttributes};
 use foreseal_chain::{Chain, ClockReading, FinalityDepth, Recorded, View};
 use foreseal_journal::{Journal, JournalError, JournalReader, RawAppend, Record};
 use foreseal_pool::PoolSnapshot;
-use foreseal_primitives::{Flashblock, mutant};
+use foreseal_primitives::mutant;
 use foreseal_replication::{
     Phase, Production,
     quorum::{QuorumJournal, QuorumWriter, RunId},
@@ -488,36 +486,6 @@ impl Sequencer {
     pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
         let _waiting = self.shared.activity.wait_for_disk();
         self.store_writer.drain()
-    }
-
-    /// Executes the pool's best transactions on the block being built, and drops those that no block can hold.
-    /// Returns the block with their step; `None` if there is none to execute.
-    pub(crate) fn execute(
-        &mut self,
-        limits: StepLimits,
-        keep_going: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<(PendingBlock, Flashblock)>, ProductionError> {
-        let open = self.chain.open_block().expect("a node that produces always has an open block");
-        let (base_fee, blob_fee) = self.chain.spec().base_fees(open.header());
-        let (clock, metrics, pool) =
-            (self.shared.clock.clone(), self.shared.metrics.clone(), self.shared.pool.clone());
-        let mut laps = Stopwatch::begin(&*clock);
-        self.deferred.retain_oversized(|hash| pool.contains(hash));
-        let mut best = pool.best(base_fee, blob_fee);
-        let taken = laps.lap();
-        let control =
-            StepControl { limits, deferred: &mut self.deferred, keep_going, clock: &|| clock.monotonic() };
-        let stepped = open.step_within(&mut best, self.chain.hashes(), control)?;
-        drop(best);
-        for (hash, reason) in stepped.rejected {
-            self.drop_rejected(&hash, &reason);
-        }
-        if stepped.step.is_some() {
-            metrics.stage(StepStage::Select).add(taken + stepped.times.select);
-            metrics.stage(StepStage::Execute).add(stepped.times.execute);
-            metrics.stage(StepStage::Roots).add(stepped.times.roots);
-        }
-        Ok(stepped.step)
     }
 
     /// Executes the pool's best transactions as one step. Returns `true` if a step was made.

@@ -6,9 +6,9 @@
 //!   step k+n  adds it if what it has read is unchanged; otherwise the lane executes it again
 //! ```
 //!
-//! So a step never waits for it. A transaction that a step has stopped pays in the end, even if its sender has replaced
-//! it in the pool meanwhile, and is not stopped again and again. It is dropped if what it reads changes during each of
-//! [`MAX_EXECUTIONS`], or if too many wait that pay more. The lane rests after each transaction for as long as that
+//! So a step never waits for it. A transaction that a step has stopped pays in the end, and is not stopped again and
+//! again: the pool holds it, so that its sender cannot replace it. It is dropped if what it reads changes during each
+//! of [`MAX_EXECUTIONS`], or if too many wait that pay more. The lane rests after each transaction for as long as that
 //! took: slow transactions have at most half of the time of one thread.
 
 use std::{sync::Arc, thread::JoinHandle, time::Duration};

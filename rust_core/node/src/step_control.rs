@@ -1,18 +1,19 @@
-//! Limits of the steps of a timed block, and the transactions that wait because of them.
+//! Execution of a step, limits of the steps of a timed block, and the transactions that wait because of them.
 
 use std::time::Duration;
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::B256;
-use foreseal_builder::{BlockShare, StepLimits};
+use alloy_primitives::{B256, map::B256HashSet};
+use foreseal_builder::{BlockShare, BuiltStep, PendingBlock, StepControl, StepLimits};
 use foreseal_evm::RejectedTransaction;
 use foreseal_pool::DropReason;
-use foreseal_primitives::Transaction;
+use foreseal_primitives::{Flashblock, Transaction};
 
 use crate::{
-    Mining,
+    Mining, ProductionError, StepStage,
     sequencer::Sequencer,
     slow_lane::{DroppedSlow, SlowResult, TimeLeft},
+    writer_metrics::Stopwatch,
 };
 
 /// Number of blocks for which the sender of a dropped slow transaction may have short ones only.
@@ -24,6 +25,47 @@ impl Sequencer {
     /// Stops each transaction of a step after this time. Without it, a step lasts as long as its transactions.
     pub(crate) fn limit_transaction_time(&mut self, limit: Duration) {
         self.transaction_time = Some(limit);
+    }
+
+    /// Executes the pool's best transactions on the block being built, and drops those that no block can hold.
+    /// Returns the block with their step; `None` if there is none to execute.
+    pub(crate) fn execute(
+        &mut self,
+        limits: StepLimits,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<(PendingBlock, Flashblock)>, ProductionError> {
+        let open = self.chain.open_block().expect("a node that produces always has an open block");
+        let (base_fee, blob_fee) = self.chain.spec().base_fees(open.header());
+        let (clock, metrics, pool) =
+            (self.shared.clock.clone(), self.shared.metrics.clone(), self.shared.pool.clone());
+        let mut laps = Stopwatch::begin(&*clock);
+        self.deferred.retain_oversized(|hash| pool.hold(hash));
+        let mut best = pool.best(base_fee, blob_fee);
+        let taken = laps.lap();
+        let control =
+            StepControl { limits, deferred: &mut self.deferred, keep_going, clock: &|| clock.monotonic() };
+        let stepped = open.step_within(&mut best, self.chain.hashes(), control);
+        drop(best);
+        self.release_unselected(stepped.as_ref().ok());
+        let stepped = stepped?;
+        for (hash, reason) in stepped.rejected {
+            self.drop_rejected(&hash, &reason);
+        }
+        if stepped.step.is_some() {
+            metrics.stage(StepStage::Select).add(taken + stepped.times.select);
+            metrics.stage(StepStage::Execute).add(stepped.times.execute);
+            metrics.stage(StepStage::Roots).add(stepped.times.roots);
+        }
+        Ok(stepped.step)
+    }
+
+    /// Lets submissions replace the transactions of the pool that the builder has selected and that neither the step
+    /// nor the slow lane has.
+    fn release_unselected(&self, built: Option<&BuiltStep>) {
+        let included = built.and_then(|built| built.step.as_ref()).map(|(_, step)| &step.transactions);
+        let included: B256HashSet =
+            included.into_iter().flatten().map(|transaction| transaction.hash()).collect();
+        self.shared.pool.release_held(|hash| included.contains(hash) || self.deferred.is_slow(hash));
     }
 
     /// Returns the limits of the next step.

@@ -180,10 +180,14 @@ impl Contents {
         account: &Account,
     ) -> Result<(), PoolError> {
         let nonce = submission.nonce();
-        if nonce < account.nonce {
+        // The nonce is as good as used if the builder holds the transaction that has it.
+        let is_held = origin == Origin::Submitted
+            && self.replaced_transaction(submission).is_some_and(|held| self.held.contains(&held.hash()));
+        let account_nonce = if is_held { nonce.saturating_add(1) } else { account.nonce };
+        if nonce < account_nonce {
             let queue = self.senders.get(&submission.sender());
-            let next_nonce = queue.map_or(account.nonce, |queue| queue.next_nonce(account.nonce));
-            return Err(PoolError::NonceTooLow { nonce, account_nonce: account.nonce, next_nonce });
+            let next_nonce = queue.map_or(account_nonce, |queue| queue.next_nonce(account_nonce));
+            return Err(PoolError::NonceTooLow { nonce, account_nonce, next_nonce });
         }
         if origin == Origin::Submitted {
             self.costs.check(submission, account.balance)?;

@@ -15,8 +15,9 @@ type Heads = Box<dyn Iterator<Item = (Rank, Arc<PooledTransaction>)> + Send>;
 /// Transactions by effective tip, then arrival; each sender's in nonce order.
 ///
 /// The iterator starts from a snapshot of the senders' first transactions and reads each sender's later ones
-/// one at a time. So it locks the pool only briefly, and submissions continue meanwhile. It skips a sender
-/// from the first transaction on that does not cover the base fee or the blob base fee.
+/// one at a time. So it locks the pool only briefly, and submissions continue meanwhile. The builder holds what it
+/// selects ([`Self::next_held`]); readers iterate. The iterator skips a sender from the first transaction on that does
+/// not cover the base fee or the blob base fee.
 pub struct BestTransactions<'a> {
     pool: &'a Pool,
     base_fee: u128,
@@ -61,6 +62,31 @@ impl<'a> BestTransactions<'a> {
         self.upcoming.iter().take(count).map(|(_, head)| &**head)
     }
 
+    /// Returns the next transaction like [`Iterator::next`], as it is in the pool now, and holds it
+    /// ([`Pool::hold`]). One that was replaced since the iterator began is returned in its new form.
+    pub fn next_held(&mut self) -> Option<Arc<PooledTransaction>> {
+        loop {
+            let selected = self.next()?;
+            let mut contents = self.pool.lock();
+            let queue = contents.senders.get(&selected.sender());
+            let current = queue.and_then(|queue| queue.executable_at(selected.nonce()));
+            if let Some(current) = current.filter(|current| self.covers_fees(current)).cloned() {
+                contents.held.insert(current.hash());
+                self.last = Some(current.clone());
+                return Some(current);
+            }
+            drop(contents);
+            self.skip_sender();
+        }
+    }
+
+    /// Releases the last transaction, which the step will not include, and skips its sender.
+    pub fn release_and_skip_sender(&mut self) {
+        if let Some(last) = self.last.take() {
+            self.pool.lock().held.remove(&last.hash());
+        }
+    }
+
     /// Skips the remaining transactions of the last sender: the last one did not fit, so its successors
     /// cannot run.
     pub fn skip_sender(&mut self) {
@@ -69,7 +95,8 @@ impl<'a> BestTransactions<'a> {
 
     fn push_successor(&mut self) {
         let Some(last) = self.last.take() else { return };
-        if let Some(next) = self.pool.executable_after(last.sender(), last.nonce())
+        if let Some(nonce) = last.nonce().checked_add(1)
+            && let Some(next) = self.pool.executable_at(last.sender(), nonce)
             && self.covers_fees(&next)
         {
             self.successors.push(SenderSuccessor {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{
     Address, B256,
-    map::{AddressMap, B256HashMap},
+    map::{AddressMap, B256HashMap, B256HashSet},
 };
 use foreseal_primitives::{Account, L1Fees};
 use foreseal_state::{StateError, StateReader};
@@ -31,6 +31,8 @@ pub(crate) struct Contents {
     pub(crate) config: PoolConfig,
     pub(crate) senders: AddressMap<SenderQueue>,
     pub(crate) by_hash: B256HashMap<Arc<PooledTransaction>>,
+    /// Hashes of the transactions that the builder has selected: they cannot be replaced.
+    pub(crate) held: B256HashSet,
     /// The next transaction to run of every sender that has one.
     pub(crate) executable_heads: PriorityOrder,
     /// The last transaction of every sender; maintained only while the pool is near its limits.
@@ -56,6 +58,7 @@ impl Contents {
             config,
             senders: AddressMap::default(),
             by_hash: B256HashMap::default(),
+            held: B256HashSet::default(),
             executable_heads: PriorityOrder::default(),
             tails: None,
             blob_base_fee: 0,
@@ -266,5 +269,6 @@ impl Contents {
     fn remove_from_index(&mut self, transaction: &PooledTransaction) {
         self.bytes -= transaction.memory_size();
         self.by_hash.remove(&transaction.hash());
+        self.held.remove(&transaction.hash());
     }
 }

@@ -18,7 +18,8 @@ pub enum PoolError {
     /// The same transaction is pooled or in an unsealed step.
     #[error("already known")]
     AlreadyKnown,
-    /// The nonce is below the sender's pending nonce.
+    /// The nonce is below the sender's pending nonce, or the builder is about to include the pooled transaction with
+    /// it.
     #[error("nonce too low")]
     NonceTooLow { nonce: u64, account_nonce: u64, next_nonce: u64 },
     /// The pending balance does not cover this transaction alone (wei).

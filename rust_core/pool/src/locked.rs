@@ -51,7 +51,8 @@ impl<'a> Locked<'a> {
 
     /// Replaces the contents, emits them as one event and returns the old ones.
     ///
-    /// The arrivals, the counters and the listener carry over, as they also cover the time before.
+    /// The arrivals, the counters, what the builder holds and the listener carry over, as they also cover the time
+    /// before.
     pub(crate) fn replace(
         &mut self,
         mut new: Contents,
@@ -62,6 +63,8 @@ impl<'a> Locked<'a> {
         std::mem::swap(&mut new.arrivals, &mut contents.arrivals);
         std::mem::swap(&mut new.changes, &mut contents.changes);
         std::mem::swap(&mut new.metrics, &mut contents.metrics);
+        new.held = std::mem::take(&mut contents.held);
+        new.held.retain(|hash| new.by_hash.contains_key(hash));
         let old = std::mem::replace(contents, new);
         if let Some(sink) = sink {
             sink.event(&PoolEvent(event_kind(Box::new(contents.full_contents()))));

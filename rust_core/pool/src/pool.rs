@@ -150,8 +150,8 @@ impl Pool {
         contents.admit(submission, origin, &*head())
     }
 
-    pub(crate) fn executable_after(&self, sender: Address, nonce: u64) -> Option<Arc<PooledTransaction>> {
-        self.lock().senders.get(&sender)?.executable_after(nonce).cloned()
+    pub(crate) fn executable_at(&self, sender: Address, nonce: u64) -> Option<Arc<PooledTransaction>> {
+        self.lock().senders.get(&sender)?.executable_at(nonce).cloned()
     }
 
     /// Applies a published step, or any other change of the pending state.
@@ -247,6 +247,22 @@ impl Pool {
     /// Returns a snapshot of the pool.
     pub fn snapshot(&self) -> PoolSnapshot {
         PoolSnapshot(Contents::clone(&self.lock()))
+    }
+
+    /// Holds a transaction for the builder: until it is released, no submission replaces it. Returns `false` if it is
+    /// not in the pool.
+    pub fn hold(&self, hash: &B256) -> bool {
+        let mut contents = self.lock();
+        let is_pooled = contents.by_hash.contains_key(hash);
+        if is_pooled {
+            contents.held.insert(*hash);
+        }
+        is_pooled
+    }
+
+    /// Releases the transactions that the builder has held, except those for which `is_held` returns `true`.
+    pub fn release_held(&self, is_held: impl Fn(&B256) -> bool) {
+        self.lock().held.retain(is_held);
     }
 
     /// Restores the pool to a snapshot. The pending state must be the one of the snapshot, too.

@@ -64,10 +64,10 @@ impl SenderQueue {
         self.position(nonce).ok().map(|at| &self.transactions[at])
     }
 
-    /// Returns the transaction that can run after the one with `nonce`.
-    pub(crate) fn executable_after(&self, nonce: u64) -> Option<&Arc<PooledTransaction>> {
+    /// Returns the transaction that can run with `nonce`.
+    pub(crate) fn executable_at(&self, nonce: u64) -> Option<&Arc<PooledTransaction>> {
         // Runnable transactions have consecutive nonces, beginning with the account's nonce.
-        let at = nonce.checked_add(1)?.checked_sub(self.nonce)?;
+        let at = nonce.checked_sub(self.nonce)?;
         self.executable().get(usize::try_from(at).ok()?)
     }
 

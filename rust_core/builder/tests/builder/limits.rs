@@ -6,12 +6,12 @@ use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use foreseal_builder::{BlockShare, DeferredTransactions, PendingBlock, StepControl, StepLimits};
 use foreseal_evm::RejectedTransaction;
-use foreseal_pool::{Pool, PoolConfig};
+use foreseal_pool::{Pool, PoolConfig, PoolError};
 use foreseal_primitives::{ChainSpec, Flashblock, Transaction};
 use foreseal_state::{NoBlockHashes, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
 
-use crate::opening::{open_block, submit};
+use crate::opening::{open_block, submit, try_submit};
 
 /// Uses all of its gas at once.
 const BURNER: Address = Address::repeat_byte(0xb1);
@@ -203,17 +203,35 @@ fn a_slow_transaction_is_added_without_another_execution() {
 }
 
 #[test]
-fn the_nonce_of_a_stopped_transaction_waits_for_it() {
+fn a_stopped_transaction_is_replaceable_once_it_is_released() {
     let mut building = Building::new();
     let slow = building.submit(0, COUNTER, 100_000, 10);
     building.step(without_time());
     // Otherwise a replacement would make the stopped execution free.
     let fees = Fees { max_fee: 2 * Fees::default().max_fee, tip: 20 };
     let raw = building.wallets[0].transfer(0, Address::repeat_byte(7), 1, fees);
-    let replacement = submit(&building.pool, &building.spec, &building.block, &raw);
-    assert!(building.hashes(StepLimits::default()).is_empty());
+    let rejected = try_submit(&building.pool, &building.spec, &building.block, &raw).unwrap_err();
+    assert_eq!(rejected, PoolError::NonceTooLow { nonce: 0, account_nonce: 1, next_nonce: 1 });
     building.deferred.release(&slow);
+    building.pool.release_held(|hash| building.deferred.is_slow(hash));
+    let replacement = submit(&building.pool, &building.spec, &building.block, &raw);
     assert_eq!(building.hashes(StepLimits::default()), [replacement]);
+}
+
+#[test]
+fn a_transaction_that_does_not_fit_is_replaceable() {
+    let mut building = Building::new();
+    for wallet in 0..30 {
+        building.submit(wallet, BURNER, MAX_GAS, 1);
+    }
+    let included = building.hashes(timed(2_000)).len();
+    let fees = Fees { max_fee: 2 * Fees::default().max_fee, tip: 20 };
+    let replaced = building.wallets[included..30].iter().filter(|wallet| {
+        let raw = wallet.transfer(0, Address::repeat_byte(7), 1, fees);
+        try_submit(&building.pool, &building.spec, &building.block, &raw).is_ok()
+    });
+    // The one above the share of the step may still be added until the step ends.
+    assert!(replaced.count() >= 30 - included - 1);
 }
 
 #[test]

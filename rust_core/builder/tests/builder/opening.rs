@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::{NextBlockAttributes, ParentBlock, PendingBlock};
-use foreseal_pool::{PendingHead, Pool, decode_submission};
+use foreseal_pool::{PendingHead, Pool, PoolError, decode_submission};
 use foreseal_primitives::{ChainSpec, Flashblock};
 use foreseal_state::{NoBlockHashes, State, StateReader};
 
@@ -48,9 +48,17 @@ pub fn open_block(genesis: Genesis) -> (Arc<ChainSpec>, PendingBlock, Flashblock
 
 /// Submits a signed transaction to the pool; returns its hash.
 pub fn submit(pool: &Pool, spec: &ChainSpec, block: &PendingBlock, raw: &[u8]) -> B256 {
+    try_submit(pool, spec, block, raw).unwrap()
+}
+
+/// Submits a signed transaction to the pool; returns its hash, or the error of the pool.
+pub fn try_submit(
+    pool: &Pool,
+    spec: &ChainSpec,
+    block: &PendingBlock,
+    raw: &[u8],
+) -> Result<B256, PoolError> {
     let head = Arc::new(Head(block.state().clone()));
-    let submission = decode_submission(raw, &pool.rules(spec, block.header())).unwrap();
-    let hash = submission.hash();
-    pool.add(submission, || head.clone()).unwrap();
-    hash
+    let submission = decode_submission(raw, &pool.rules(spec, block.header()))?;
+    Ok(pool.add(submission, || head.clone())?.hash)
 }

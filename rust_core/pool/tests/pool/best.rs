@@ -1,6 +1,6 @@
 //! Order in which the builder receives transactions.
 
-use foreseal_pool::{DropReason, Pool, PoolConfig};
+use foreseal_pool::{DropReason, Pool, PoolConfig, PoolError};
 
 use crate::chain::{Chain, GWEI, Key, pool, rich};
 
@@ -120,6 +120,52 @@ fn iteration_is_unaffected_by_changes_of_the_pool() {
     // The heads of the snapshot stay. Later transactions are read when their turn comes.
     assert_eq!(first.sender(), keys[0].address);
     assert_eq!(rest, [replacement, head]);
+}
+
+#[test]
+fn what_the_builder_holds_is_not_replaceable() {
+    let (chain, keys) = crowd(2);
+    let pool = pool();
+    for key in &keys {
+        for nonce in 0..2 {
+            chain.submit(&pool, &key.legacy(nonce, 5 * GWEI)).unwrap();
+        }
+    }
+    let mut best = pool.best(0, 0);
+    // The second sender replaces its first transaction before the builder selects it.
+    let replacement = chain.submit(&pool, &keys[1].legacy(0, 8 * GWEI)).unwrap().hash;
+    let selected: Vec<_> = std::iter::from_fn(|| best.next_held()).map(|t| t.hash()).collect();
+    assert_eq!(selected.len(), 4);
+    assert!(selected.contains(&replacement));
+    for key in &keys {
+        for nonce in 0..2 {
+            let rejected = chain.submit(&pool, &key.legacy(nonce, 80 * GWEI)).unwrap_err();
+            let (account_nonce, next_nonce) = (nonce + 1, 2);
+            assert_eq!(rejected, PoolError::NonceTooLow { nonce, account_nonce, next_nonce });
+        }
+    }
+    let snapshot = pool.snapshot();
+    pool.release_held(|hash| *hash == replacement);
+    assert!(chain.submit(&pool, &keys[1].legacy(0, 80 * GWEI)).is_err());
+    assert!(chain.submit(&pool, &keys[1].legacy(1, 80 * GWEI)).is_ok());
+    // A snapshot restores the transactions, not what the builder held then.
+    pool.reset(&snapshot);
+    assert!(chain.submit(&pool, &keys[1].legacy(0, 80 * GWEI)).is_err());
+    assert!(chain.submit(&pool, &keys[0].legacy(0, 80 * GWEI)).is_ok());
+}
+
+#[test]
+fn the_builder_selects_no_transaction_that_has_left_the_pool() {
+    let (chain, keys) = crowd(2);
+    let pool = pool();
+    let hashes: Vec<_> =
+        keys.iter().map(|key| chain.submit(&pool, &key.legacy(0, GWEI)).unwrap().hash).collect();
+    let mut best = pool.best(0, 0);
+    pool.discard(&hashes[0], DropReason::Rejected(String::new()));
+    assert_eq!(best.next_held().unwrap().hash(), hashes[1]);
+    best.release_and_skip_sender();
+    assert!(best.next_held().is_none());
+    assert!(chain.submit(&pool, &keys[1].legacy(0, 2 * GWEI)).is_ok());
 }
 
 #[test]
