@@ -27,6 +27,11 @@ pub enum NodeError {
         "no block can follow the genesis of --genesis: {why} (`foreseal genesis` prints one to begin with)"
     )]
     DeadGenesis { why: BuildError },
+    #[error(
+        "no block can follow the genesis of --genesis: it lacks contracts that each block calls under its rules: \
+         {contracts} (`foreseal genesis` prints one to begin with)"
+    )]
+    MissingSystemContracts { contracts: String },
     #[error("cannot {what} {}: {why}", path.display())]
     Io { what: &'static str, path: PathBuf, why: String },
     #[error(transparent)]

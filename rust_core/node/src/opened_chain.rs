@@ -76,6 +76,9 @@ fn read_genesis(
     let spec = datadir.spec(given, |spec| {
         let Some(now) = now else { return Ok(()) };
         settings.check_chain(spec)?;
+        if settings.produce {
+            check_system_contracts(spec)?;
+        }
         if settings.produce && !settings.driver {
             let genesis = GenesisBlock::new(spec.clone());
             try_first_block(&genesis, settings, now)?;
@@ -85,6 +88,16 @@ fn read_genesis(
     })?;
     let genesis = tried.unwrap_or_else(|| GenesisBlock::new(spec));
     Ok(genesis.without_allocation().map_err(DataDirError::from)?)
+}
+
+/// Checks that a new chain has the contracts that each of its blocks calls.
+fn check_system_contracts(spec: &ChainSpec) -> Result<(), NodeError> {
+    let missing = spec.missing_request_contracts(spec.genesis().timestamp);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<_> = missing.iter().map(|(eip, address)| format!("{address} (EIP-{eip})")).collect();
+    Err(NodeError::MissingSystemContracts { contracts: named.join(", ") })
 }
 
 /// Opens block 1 of a new chain in memory, with the code that opens every block, to check that the genesis is

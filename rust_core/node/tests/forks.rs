@@ -122,12 +122,32 @@ fn the_gas_limit_stays_within_the_allowed_range() {
 
 #[test]
 fn a_chain_without_its_system_contracts_is_rejected() {
-    for (missing, code) in system_contracts().into_iter().skip(2) {
+    let lacking = |missing: &[Address], driver| {
         let datadir = tempfile::tempdir().unwrap();
-        let settings = settings_with(&datadir, &Wallet::some(1), |genesis| {
-            assert_eq!(genesis.alloc.remove(&missing).and_then(|account| account.code), Some(code));
+        let mut settings = settings_with(&datadir, &Wallet::some(1), |genesis| {
+            for address in missing {
+                assert!(genesis.alloc.remove(address).is_some());
+            }
         });
-        assert_rejected(settings, &format!("system contract {missing}: no code"));
+        settings.driver = driver;
+        (datadir, settings)
+    };
+    let [_, _, (withdrawals, _), (consolidations, _)] = system_contracts();
+    let named = [format!("{withdrawals} (EIP-7002)"), format!("{consolidations} (EIP-7251)")];
+    for driver in [false, true] {
+        for (missing, listed) in [
+            (vec![withdrawals], named[0].clone()),
+            (vec![consolidations], named[1].clone()),
+            (vec![withdrawals, consolidations], named.join(", ")),
+        ] {
+            let (_datadir, settings) = lacking(&missing, driver);
+            let reason = format!("it lacks contracts that each block calls under its rules: {listed}");
+            assert_rejected(settings, &reason);
+        }
+        // A missing contract of EIP-4788 or EIP-2935 makes no block invalid.
+        let optional: Vec<_> = system_contracts()[..2].iter().map(|(address, _)| *address).collect();
+        let (_datadir, settings) = lacking(&optional, driver);
+        open(settings).unwrap();
     }
 }
 

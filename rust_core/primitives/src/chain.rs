@@ -8,6 +8,8 @@ use alloy_consensus::{
 };
 use alloy_eips::{
     eip1559::{BaseFeeParams, INITIAL_BASE_FEE},
+    eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
+    eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
     eip7685::EMPTY_REQUESTS_HASH,
     eip7840::BlobParams,
     eip7892::BlobScheduleBlobParams,
@@ -228,6 +230,22 @@ impl ChainSpec {
     /// `header`. A fee that the block does not have is zero.
     pub fn base_fees(&self, header: &Header) -> (u64, u128) {
         (header.base_fee_per_gas.unwrap_or(0), self.blob_base_fee(header).unwrap_or(0))
+    }
+
+    /// Returns EIP and address of each contract that every block from `timestamp` on must call (EIP-7002, EIP-7251) and
+    /// that the genesis lacks. Without code there, no block is valid. An OP chain calls none.
+    pub fn missing_request_contracts(&self, timestamp: u64) -> Vec<(u32, Address)> {
+        let fork = self.fork(ForkPoint { number: 1, timestamp, merged: true });
+        if self.optimism.is_some() || !fork.is_enabled_in(SpecId::PRAGUE) {
+            return Vec::new();
+        }
+        let has_code = |address: &Address| {
+            let account = self.genesis.alloc.get(address);
+            account.and_then(|account| account.code.as_ref()).is_some_and(|code| !code.is_empty())
+        };
+        let contracts =
+            [(7002, WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS), (7251, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS)];
+        contracts.into_iter().filter(|(_, address)| !has_code(address)).collect()
     }
 
     /// Returns the genesis header for a given state root. As in geth, only London and the fork times decide

@@ -263,7 +263,7 @@ fn node_kind(error: &NodeError) -> &'static str {
         NodeError::DataDir(error) => datadir_kind(error),
         NodeError::Settings(_) | NodeError::Key(_) | NodeError::Credentials(_) => "settings",
         NodeError::Cluster(_) => "quorum",
-        NodeError::DeadGenesis { .. } => "genesis",
+        NodeError::DeadGenesis { .. } | NodeError::MissingSystemContracts { .. } => "genesis",
         NodeError::Start(StartError::Lost { .. }) => "corrupt",
         NodeError::Io { .. } | NodeError::Read(_) | NodeError::StoreFailed(_) => "io",
         NodeError::Journal(error) => journal_kind(error),

@@ -65,7 +65,7 @@ def test_unusable_genesis_is_rejected_before_the_folder_is_written(tmp_path: Pat
     genesis, datadir = tmp_path / "genesis.json", tmp_path / "chain"
     for content, reason in (
         (PROOF_OF_WORK, "block 1 would not be a proof-of-stake block"),
-        (without_system_contracts(), "no code"),
+        (without_system_contracts(), "(EIP-7002), "),
     ):
         genesis.write_bytes(orjson.dumps(content))
         done = foreseal("run", "--port", "0", "--datadir", datadir, "--genesis", genesis, *more)
