@@ -25,6 +25,8 @@ pub struct NextBlockAttributes {
     pub beneficiary: Address,
     /// Target gas limit. Each block moves towards it by less than 1/1024 of its parent's gas limit.
     pub gas_limit: u64,
+    /// Gas limit that applies at once, instead of the target. For development only: no node imports such a block.
+    pub exact_gas_limit: Option<u64>,
     /// Extra data, at most 32 bytes.
     pub extra_data: Bytes,
     /// Base fee in wei per gas, instead of the one that follows from the parent. For development only: no
@@ -66,7 +68,9 @@ impl NextBlockAttributes {
             ommers_hash: EMPTY_OMMER_ROOT_HASH,
             beneficiary: self.beneficiary,
             number,
-            gas_limit: self.gas_limit.clamp(*limits.start(), *limits.end()),
+            gas_limit: self
+                .exact_gas_limit
+                .unwrap_or_else(|| self.gas_limit.clamp(*limits.start(), *limits.end())),
             difficulty: if self.merged { U256::ZERO } else { difficulty_after(spec, parent, self.timestamp) },
             timestamp: self.timestamp,
             extra_data: self.extra_data.clone(),

@@ -76,6 +76,7 @@ impl BuildAttributes {
             beneficiary: self.suggested_fee_recipient,
             gas_limit,
             extra_data,
+            exact_gas_limit: None,
             base_fee: None,
             parent_beacon_block_root: self.parent_beacon_block_root.unwrap_or_default(),
             withdrawals: Vec::new(),

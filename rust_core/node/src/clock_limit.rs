@@ -11,7 +11,9 @@ impl Sequencer {
     /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.
     pub(crate) fn next_slot(&self, chain: &Chain, now: ClockReading) -> BlockSlot {
         let (parent, block_time) = (chain.latest().block.header.timestamp, self.mining.block_time());
-        if self.follows_clock(chain) {
+        if let Some(seconds) = self.timestamp_interval {
+            BlockSlot::with_timestamp(now, parent.saturating_add(seconds), block_time)
+        } else if self.follows_clock(chain) {
             BlockSlot::catching_up_after(now, parent, block_time)
         } else {
             BlockSlot::next_after(now, parent, block_time)
@@ -21,7 +23,7 @@ impl Sequencer {
     /// Returns `true` if the timestamps of `chain` are those of the clock: no development method has set the time, and
     /// blocks are sealed by time.
     fn follows_clock(&self, chain: &Chain) -> bool {
-        self.mining.is_timed() && chain.clock_offset() == 0
+        self.mining.is_timed() && chain.clock_offset() == 0 && self.timestamp_interval.is_none()
     }
 
     /// Returns the lead of the newest sealed block over the wall clock; zero if the chain has a clock of its own.

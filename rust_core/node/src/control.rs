@@ -27,10 +27,12 @@ use crate::{
 pub(crate) mod commands;
 mod driver;
 mod finality;
+mod header_fields;
 mod mine;
 mod overrides;
 mod rebuild;
 mod reorg;
+mod reset;
 pub(crate) mod snapshots;
 mod time;
 

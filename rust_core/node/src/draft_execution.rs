@@ -100,6 +100,7 @@ fn attributes_of(step: &Flashblock, chain: &Chain) -> NextBlockAttributes {
         beneficiary: header.beneficiary,
         gas_limit: header.gas_limit,
         extra_data: header.extra_data.clone(),
+        exact_gas_limit: Some(header.gas_limit),
         base_fee: header.base_fee_per_gas,
         parent_beacon_block_root: header.parent_beacon_block_root.unwrap_or_default(),
         withdrawals: Vec::new(),

@@ -54,11 +54,13 @@ pub struct Sequencer {
     pub(crate) mining: Mining,
     /// Number of the block whose timestamp was set explicitly.
     pub(crate) fixed: Option<u64>,
+    /// Seconds between the timestamps of blocks, if a development method has set them.
+    pub(crate) timestamp_interval: Option<u64>,
     inputs: BlockInputs,
     /// Payload being built, and blocks of branches, under a driver.
     pub(crate) driver: DriverState,
     /// Settings of this process, which those of a followed one replace for readers.
-    own_production: (Production, FinalityDepth),
+    pub(crate) own_production: (Production, FinalityDepth),
     pub(crate) snapshots: Snapshots,
     /// Reason why nothing more can be written.
     pub(crate) halted: Option<String>,
@@ -85,14 +87,8 @@ impl Sequencer {
             Some(writer) => Box::new(QuorumJournal::new(journal, writer.clone())),
             None => Box::new(journal),
         };
-        let automine = settings.development.is_some_and(|development| development.automine);
-        let timed = Mining::Interval { seconds: settings.production.block_time };
-        let mining = match settings.driver {
-            true => Mining::Driver,
-            false if automine => Mining::Automatic,
-            false => timed,
-        };
-        shared.set_automine(automine);
+        let mining = settings.initial_mining();
+        shared.set_automine(mining == Mining::Automatic);
         let snapshots = Snapshots::default();
         let own_production = (settings.production.clone(), settings.finality_depth());
         let (slot, fixed, halted) = (None, None, None);
@@ -106,6 +102,7 @@ impl Sequencer {
             settings,
             mining,
             fixed,
+            timestamp_interval: None,
             inputs,
             driver,
             own_production,
@@ -177,6 +174,7 @@ impl Sequencer {
             beneficiary: production.beneficiary,
             gas_limit: production.gas_limit.unwrap_or(self.chain.spec().genesis().gas_limit),
             extra_data: production.extra_data.clone(),
+            exact_gas_limit: None,
             base_fee: None,
             parent_beacon_block_root: B256::ZERO,
             withdrawals: Vec::new(),

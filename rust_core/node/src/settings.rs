@@ -8,7 +8,7 @@ use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_replication::{FeedAddress, InvalidProduction, Production};
 
 use crate::{
-    ClusterSettings, MemoryBudget,
+    ClusterSettings, MemoryBudget, Mining,
     write_queue::{QueueLimits, max_blocks},
 };
 
@@ -265,6 +265,16 @@ impl Settings {
     /// Returns the distance of the safe and the finalized block. A driver names them, so none of its own follows.
     pub(crate) fn finality_depth(&self) -> FinalityDepth {
         if self.driver { FinalityDepth { safe: u64::MAX, finalized: u64::MAX } } else { self.finality }
+    }
+
+    /// Returns the mining mode of a node that starts.
+    pub(crate) fn initial_mining(&self) -> Mining {
+        let automine = self.development.is_some_and(|development| development.automine);
+        match self.driver {
+            true => Mining::Driver,
+            false if automine => Mining::Automatic,
+            false => Mining::Interval { seconds: self.production.block_time },
+        }
     }
 
     /// Returns `true` if the node produces blocks as soon as its journal is replayed.

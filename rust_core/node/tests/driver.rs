@@ -93,6 +93,7 @@ impl Driven {
             beneficiary: Address::repeat_byte(0x11),
             gas_limit: 20_000_000,
             extra_data: latest.extra_data,
+            exact_gas_limit: None,
             base_fee: None,
             parent_beacon_block_root: B256::ZERO,
             withdrawals: Vec::new(),

@@ -96,6 +96,7 @@ fn opening() -> NextBlockAttributes {
         beneficiary: Address::ZERO,
         gas_limit: 30_000_000,
         extra_data: alloy_primitives::Bytes::new(),
+        exact_gas_limit: None,
         base_fee: None,
         parent_beacon_block_root: B256::ZERO,
         withdrawals: Vec::new(),

@@ -66,6 +66,7 @@ impl Production {
             beneficiary: self.beneficiary,
             gas_limit,
             extra_data,
+            exact_gas_limit: None,
             base_fee: None,
             parent_beacon_block_root: B256::ZERO,
             withdrawals: Vec::new(),

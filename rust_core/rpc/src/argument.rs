@@ -46,6 +46,8 @@ pub enum Kind {
     RawTransactions,
     /// Pairs of a signed transaction and the index of its block.
     ReorgPairs,
+    /// Options of a reset.
+    Reset,
     /// Storage position.
     Slot,
     /// Storage positions of several accounts by address.
@@ -93,6 +95,7 @@ impl Kind {
         Self::Number,
         Self::RawTransactions,
         Self::ReorgPairs,
+        Self::Reset,
         Self::Slot,
         Self::Slots,
         Self::StorageRequests,
@@ -132,6 +135,7 @@ impl Kind {
             Self::Quantity => "a whole number up to 64 bits as shortest 0x hex",
             Self::RawTransactions => "signed transactions as 0x hex",
             Self::ReorgPairs => "pairs of a signed transaction and the index of its block",
+            Self::Reset => "an object without forking",
             Self::Simulation => "blocks of calls to simulate (eth_simulateV1)",
             Self::Slot => "a storage position: quantity or 32 bytes",
             Self::Slots => "a list of storage positions",

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     Argument, Context, Error, Kind, Method, cluster,
+    development::node_info,
     json::{Object, write_data, write_quantity},
     params::Params,
 };
@@ -72,9 +73,8 @@ fn sha3(_: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-fn client_version(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (version, os, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
-    Ok(format!("\"foreseal/v{version}/{os}-{machine}/rust\"").into_bytes())
+fn client_version(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(format!("\"{}\"", node_info::client_version(context)).into_bytes())
 }
 
 /// Returns the position of the request's view, and the age and role of this process.

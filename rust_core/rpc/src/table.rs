@@ -10,7 +10,8 @@ use std::{
 use crate::{
     Context, Error, Method, block_contents, blocks, calls, chain, cluster, config,
     development::{
-        accounts, build_block, clock, mining, overrides, send_transaction, signing, snapshots_and_reorgs,
+        accounts, build_block, clock, mining, node_info, overrides, send_transaction, signing,
+        snapshots_and_reorgs,
     },
     discover::document,
     fees, filters, finality,
@@ -55,6 +56,8 @@ const FAMILIES: &[&[Method]] = &[
     traces::METHODS,
     transactions::METHODS,
     txpool::METHODS,
+    // Last, as tests call the methods in this order, and a reset removes their blocks.
+    node_info::METHODS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Method>> =

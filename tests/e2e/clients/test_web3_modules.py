@@ -281,4 +281,4 @@ class TestEthModule(EthModuleTest):
 
 class TestWeb3Module(Web3ModuleTest):
     def _check_web3_client_version(self, client_version: str) -> None:
-        assert client_version.startswith("foreseal/v")
+        assert client_version.startswith("anvil-compatible/foreseal/v")

@@ -35,6 +35,7 @@ pub fn open_block(genesis: Genesis) -> (Arc<ChainSpec>, PendingBlock, Flashblock
         beneficiary: Address::repeat_byte(9),
         gas_limit: header.gas_limit,
         extra_data: Bytes::new(),
+        exact_gas_limit: None,
         base_fee: None,
         parent_beacon_block_root: B256::ZERO,
         withdrawals: Vec::new(),

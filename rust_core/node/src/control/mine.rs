@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::Address;
 use foreseal_builder::StepLimits;
 use foreseal_primitives::Flashblock;
 
@@ -214,25 +213,5 @@ impl Sequencer {
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         self.shared.pool.on_step(&step.transactions, &step.diff);
         self.shared.metrics.stepped(step);
-    }
-
-    /// Returns the mining mode.
-    pub fn mining(&self) -> Mining {
-        self.mining
-    }
-
-    /// Sets the fee recipient, from the block being built on.
-    pub fn set_beneficiary(&mut self, address: Address) -> Result<(), ControlError> {
-        self.developing()?;
-        let slot = self.producing()?;
-        self.settings.production.beneficiary = address;
-        self.rebuild(self.draft(), slot, |_| {})
-    }
-
-    /// Sets the base fee (wei per gas) of the block being built.
-    pub fn set_base_fee(&mut self, base_fee: u64) -> Result<(), ControlError> {
-        self.developing()?;
-        let slot = self.producing()?;
-        self.rebuild(self.draft(), slot, |attributes| attributes.base_fee = Some(base_fee))
     }
 }

@@ -21,6 +21,7 @@ impl Sequencer {
         let mut attributes = self.next_block_attributes(slot.timestamp);
         if let Some(first) = steps.front() {
             attributes.mix_hash = first.step.header.mix_hash;
+            attributes.exact_gas_limit = Some(first.step.header.gas_limit);
             // The base fee that follows from the parent, or the one that was set.
             attributes.base_fee = first.step.header.base_fee_per_gas;
         }

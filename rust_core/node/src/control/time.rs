@@ -38,6 +38,20 @@ impl Sequencer {
         Ok(())
     }
 
+    /// Makes each timestamp this many seconds later than the one before, from the block being built on. `None` lets
+    /// them follow the clock again. Returns the interval before.
+    pub fn set_timestamp_interval(&mut self, seconds: Option<u64>) -> Result<Option<u64>, ControlError> {
+        self.developing()?;
+        self.producing()?;
+        let before = std::mem::replace(&mut self.timestamp_interval, seconds);
+        let is_fixed = self.chain.open_block().is_some_and(|open| self.fixed == Some(open.number()));
+        if !is_fixed && before != seconds {
+            let slot = self.next_slot(&self.chain, self.now());
+            self.rebuild(self.draft(), slot, |_| {})?;
+        }
+        Ok(before)
+    }
+
     /// Moves the timestamp of an empty block being built up to the present. Without interval mining the block
     /// may have been open for a long time.
     pub(crate) fn catch_up(&mut self) -> Result<(), ControlError> {

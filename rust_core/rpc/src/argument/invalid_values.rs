@@ -387,6 +387,13 @@ const REORG_PAIRS: &[Case] = &[
     ("[[\"zz\",0]]", "[0][0]): hex string without 0x prefix"),
     ("[[\"0x00\",-1]]", WHOLE),
 ];
+const RESET: &[Case] = &[
+    ("\"0x1\"", "expected an object"),
+    (
+        "{\"forking\":{\"jsonRpcUrl\":\"http://a\"}}",
+        ".forking): is not supported: the chain begins with its own genesis",
+    ),
+];
 const FINALITY: &[Case] = &[
     ("\"0x1\"", "expected an object"),
     ("{}", "requires safe, finalized or both"),
@@ -461,6 +468,7 @@ pub fn invalid_values(kind: Kind) -> &'static [Case] {
         Kind::Number => NUMBER,
         Kind::RawTransactions => RAW_TRANSACTIONS,
         Kind::ReorgPairs => REORG_PAIRS,
+        Kind::Reset => RESET,
         Kind::Slot => SLOT,
         Kind::Slots => SLOTS,
         Kind::StorageRequests => STORAGE_REQUESTS,

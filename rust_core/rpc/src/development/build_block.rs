@@ -50,6 +50,7 @@ fn build_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
         beneficiary: attributes.suggested_fee_recipient,
         gas_limit: production.gas_limit.unwrap_or(view.spec().genesis().gas_limit),
         extra_data: extra_data.unwrap_or_else(|| production.extra_data.clone()),
+        exact_gas_limit: None,
         base_fee: None,
         parent_beacon_block_root: attributes.parent_beacon_block_root,
         withdrawals: attributes.withdrawals,

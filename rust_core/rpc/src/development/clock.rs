@@ -17,6 +17,8 @@ pub const METHODS: &[Method] = &[
         .with_access(DEVELOPMENT),
     Method::worker_pool("anvil_setNextBlockTimestamp", &[TIMESTAMP], set_next_timestamp)
         .with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setBlockTimestampInterval", &[SECONDS], set_interval).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_removeBlockTimestampInterval", &[], remove_interval).with_access(DEVELOPMENT),
     Method::worker_pool("evm_setTime", &[TIMESTAMP], set_time).with_access(DEVELOPMENT),
     Method::worker_pool("anvil_setTime", &[TIMESTAMP], set_time).with_access(DEVELOPMENT),
 ];
@@ -39,4 +41,17 @@ fn set_time(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     let Number(timestamp) = params.required()?;
     let later = context.node.control(|writer| writer.set_time(timestamp))?;
     Ok(later.to_string().into_bytes())
+}
+
+/// Sets the seconds between the timestamps of blocks, at least 1.
+fn set_interval(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Number(seconds) = params.required()?;
+    context.node.control(|writer| writer.set_timestamp_interval(Some(seconds.max(1))))?;
+    Ok(NULL.to_vec())
+}
+
+/// Returns `true` if there was an interval.
+fn remove_interval(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let before = context.node.control(|writer| writer.set_timestamp_interval(None))?;
+    Ok(before.is_some().to_string().into_bytes())
 }

@@ -1,6 +1,9 @@
 //! Stored keys and impersonated accounts of a development node.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use alloy_consensus::crypto::secp256k1::sign_message;
 use alloy_primitives::{Address, B256, Signature};
@@ -35,6 +38,8 @@ pub struct Development {
     keys: Vec<Key>,
     impersonated: RwLock<Impersonated>,
     sending: Mutex<()>,
+    /// Number of resets of the chain by this process.
+    resets: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +98,17 @@ impl Development {
     /// Stops impersonating an account.
     pub fn stop_impersonating(&self, address: &Address) {
         self.impersonated.write().accounts.remove(address);
+    }
+
+    /// Returns how often this process has reset the chain.
+    pub fn resets(&self) -> u64 {
+        self.resets.load(Ordering::Relaxed)
+    }
+
+    /// Stops all impersonation, after a reset of the chain.
+    pub fn reset(&self) {
+        *self.impersonated.write() = Impersonated::default();
+        self.resets.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Impersonates every account, or only the chosen ones.

@@ -18,6 +18,8 @@ const BLOCKS: &[Argument] = &[
 ];
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const BASE_FEE: Argument = Argument::required("baseFee", Kind::Number);
+const GAS_LIMIT: Argument = Argument::required("gasLimit", Kind::Number);
+const RANDAO: Argument = Argument::required("prevRandao", Kind::Hash);
 const HASH: Argument = Argument::required("hash", Kind::Hash);
 const DEVELOPMENT: Access = Access::Development;
 
@@ -42,8 +44,13 @@ pub const METHODS: &[Method] = &[
         .with_access(DEVELOPMENT),
     Method::worker_pool("hardhat_setNextBlockBaseFeePerGas", &[BASE_FEE], set_base_fee)
         .with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setBlockGasLimit", &[GAS_LIMIT], set_gas_limit).with_access(DEVELOPMENT),
+    Method::worker_pool("evm_setBlockGasLimit", &[GAS_LIMIT], set_gas_limit).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_setPrevRandao", &[RANDAO], set_prev_randao).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_setPrevRandao", &[RANDAO], set_prev_randao).with_access(DEVELOPMENT),
+    Method::worker_pool("eth_mining", &[], is_mining).with_access(DEVELOPMENT),
     Method::inline("anvil_dropTransaction", &[HASH], drop_transaction).with_access(DEVELOPMENT),
-    Method::inline("hardhat_dropTransaction", &[HASH], drop_transaction).with_access(DEVELOPMENT),
+    Method::inline("hardhat_dropTransaction", &[HASH], drop_hardhat_transaction).with_access(DEVELOPMENT),
 ];
 
 fn evm_mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -122,6 +129,25 @@ fn set_base_fee(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     Ok(NULL.to_vec())
 }
 
+fn set_gas_limit(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Number(gas_limit) = params.required()?;
+    context.node.control(|writer| writer.set_gas_limit(gas_limit))?;
+    Ok(b"true".to_vec())
+}
+
+fn set_prev_randao(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let mix_hash: B256 = params.required()?;
+    context.node.control(|writer| writer.set_prev_randao(mix_hash))?;
+    Ok(NULL.to_vec())
+}
+
+/// Returns `true` if blocks are sealed without a command, as geth did for a miner that runs. ape waits for receipts
+/// only then.
+fn is_mining(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let is_manual = context.node.control(|writer| Ok(writer.mining() == Mining::Manual))?;
+    Ok((!is_manual).to_string().into_bytes())
+}
+
 /// Removes a transaction from the pool; a pre-confirmed one stays on the chain.
 ///
 /// Returns the hash, or `null` if the transaction was not pooled.
@@ -133,4 +159,11 @@ fn drop_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Ve
     let mut out = Vec::new();
     write_data(&mut out, dropped.hash.as_slice());
     Ok(out)
+}
+
+/// Does the same as [`drop_transaction`]. Returns `true` if the transaction was pooled, as in hardhat.
+fn drop_hardhat_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let hash: B256 = params.required()?;
+    let dropped = context.node.pool().discard(&hash, DropReason::Requested);
+    Ok(dropped.is_some().to_string().into_bytes())
 }

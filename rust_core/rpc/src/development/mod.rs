@@ -7,6 +7,7 @@ pub mod clock;
 mod errors;
 mod keys;
 pub mod mining;
+pub mod node_info;
 pub mod overrides;
 pub mod send_transaction;
 pub mod signing;

@@ -26,6 +26,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Quantity => "Quantity",
         Kind::RawTransactions => "RawTransactions",
         Kind::ReorgPairs => "ReorgPairs",
+        Kind::Reset => "Reset",
         Kind::Simulation => "Simulation",
         Kind::Slot => "Slot",
         Kind::Slots => "Slots",
@@ -120,6 +121,7 @@ pub const COMPONENTS: &[(&str, &str)] = &[
         r##"{"type":"array","items":{"type":"array","minItems":2,"maxItems":2,
         "items":[{"$ref":"#/components/schemas/Data"},{"$ref":"#/components/schemas/Number"}]}}"##,
     ),
+    ("Reset", r#"{"type":"object","properties":{"forking":{"type":"null"}}}"#),
     ("Simulation", SIMULATION),
     (
         "Slot",

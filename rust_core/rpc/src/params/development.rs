@@ -58,6 +58,28 @@ impl Param<'_> for MineOptions {
     }
 }
 
+/// Parameter of a reset: an object without `forking`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResetOptions;
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct ResetFields<'a> {
+    forking: Option<&'a RawValue>,
+}
+
+impl Param<'_> for ResetOptions {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: ResetFields<'_> = object(raw)?;
+        match fields.forking {
+            Some(forking) if forking.get() != "null" => {
+                Err(Invalid::from(Reason::NoForks).in_field("forking"))
+            }
+            _ => Ok(Self),
+        }
+    }
+}
+
 /// Signed transactions, each with the index of its block among the replacement blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReorgPairs(pub Vec<(Bytes, u64)>);

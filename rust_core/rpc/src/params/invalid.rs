@@ -65,6 +65,8 @@ pub enum Reason {
     Alone { other: &'static str },
     #[error("requires blockHash or blockNumber")]
     NamesNoBlock,
+    #[error("is not supported: the chain begins with its own genesis")]
+    NoForks,
     #[error("duplicate field or invalid JSON")]
     Malformed,
     #[error("differs from {other}")]

@@ -20,7 +20,7 @@ mod typed_data;
 mod value;
 
 pub use call_object::CallObject;
-pub use development::{Amount, Finality, MineOptions, Number, ReorgPairs};
+pub use development::{Amount, Finality, MineOptions, Number, ReorgPairs, ResetOptions};
 pub use filter::{BlockSelection, Filter, LogQuery, Tag};
 pub use invalid::{Invalid, Param, ParamsError, Reason};
 pub use overrides::CallBlock;

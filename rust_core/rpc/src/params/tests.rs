@@ -46,6 +46,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Mine => read::<MineOptions>(value).map(drop),
         Kind::Number => read::<Number>(value).map(drop),
         Kind::ReorgPairs => read::<ReorgPairs>(value).map(drop),
+        Kind::Reset => read::<ResetOptions>(value).map(drop),
         Kind::Slot => read::<StorageWord>(value).map(drop),
         Kind::Slots => read::<Vec<StorageKey>>(value).map(drop),
         Kind::StorageRequests => read::<StorageRequests>(value).map(drop),

@@ -25,6 +25,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Hash => "\"0x00000000000000000000000000000000000000000000000000000000000000aa\"",
         Kind::Milliseconds => "100",
         Kind::Mine => "{\"blocks\":1}",
+        Kind::Reset => "{}",
         Kind::Number => "2",
         Kind::Password => "\"\"",
         Kind::PayloadAttributes => {

@@ -96,6 +96,7 @@ fn results_match_those_of_anvil() {
         ("anvil_setCoinbase", format!("[\"{OTHER_ACCOUNT}\"]"), json!(null)),
         ("anvil_setNextBlockBaseFeePerGas", "[\"0x7\"]".to_owned(), json!(null)),
         ("anvil_dropTransaction", format!("[\"{slot_value}\"]"), json!(null)),
+        ("hardhat_dropTransaction", format!("[\"{slot_value}\"]"), json!(false)),
         ("anvil_reorg", "[1,[]]".to_owned(), json!(null)),
         ("anvil_rollback", "[1]".to_owned(), json!(null)),
     ] {
@@ -104,6 +105,97 @@ fn results_match_those_of_anvil() {
             assert_eq!(answered, answer, "{method} {params}");
         }
     }
+}
+
+#[test]
+fn header_fields_are_set_for_the_next_block() {
+    let bench = Bench::developing(1);
+    let block = |bench: &Bench, tag: &str| bench.call("eth_getBlockByNumber", &format!("[\"{tag}\",false]"));
+    let randao = "0x0000000000000000000000000000000000000000000000000000000000001234";
+    for prefix in ["anvil", "hardhat"] {
+        bench.call(&format!("{prefix}_setPrevRandao"), &format!("[\"{randao}\"]"));
+        assert_eq!(block(&bench, "pending")["mixHash"], randao);
+        bench.call("evm_mine", "[]");
+        assert_eq!(block(&bench, "latest")["mixHash"], randao);
+        assert_ne!(block(&bench, "pending")["mixHash"], randao);
+    }
+    for (method, limit) in [("evm_setBlockGasLimit", 20_000_000_u64), ("anvil_setBlockGasLimit", 30_000_000)]
+    {
+        assert_eq!(bench.call(method, &format!("[\"{limit:#x}\"]")), json!(true));
+        // Another change of the open block retains it.
+        bench.call("hardhat_setPrevRandao", &format!("[\"{randao}\"]"));
+        bench.call("evm_mine", "[{\"blocks\":3}]");
+        for tag in ["latest", "pending"] {
+            assert_eq!(quantity(&block(&bench, tag)["gasLimit"]), limit);
+        }
+    }
+    let view = bench.view();
+    let error = bench.api.call(Some(&view), "evm_setBlockGasLimit", b"[4999]").unwrap_err();
+    assert_eq!(error.message, "refused: gasLimit must be at least 5000, got 4999");
+}
+
+#[test]
+fn a_timestamp_interval_replaces_the_clock() {
+    let bench = Bench::developing(1);
+    assert_eq!(bench.call("anvil_removeBlockTimestampInterval", "[]"), json!(false));
+    bench.call("evm_mine", "[]");
+    let first = timestamp(&bench, "latest");
+    bench.call("anvil_setBlockTimestampInterval", "[60]");
+    assert_eq!(timestamp(&bench, "pending"), first + 60);
+    bench.call("evm_mine", "[{\"blocks\":2}]");
+    assert_eq!((timestamp(&bench, "latest"), timestamp(&bench, "pending")), (first + 120, first + 180));
+    assert_eq!(bench.call("anvil_removeBlockTimestampInterval", "[]"), json!(true));
+    assert!(timestamp(&bench, "pending") < first + 180);
+}
+
+#[test]
+fn a_reset_returns_to_the_genesis_block() {
+    let bench = Bench::developing(1);
+    let before = bench.call("hardhat_metadata", "[]");
+    assert_eq!(before, bench.call("anvil_metadata", "[]"));
+    bench.call("evm_snapshot", "[]");
+    bench.call("evm_increaseTime", "[100000]");
+    bench.call("anvil_setBalance", &format!("[\"{OTHER_ACCOUNT}\",\"0x64\"]"));
+    bench.call("anvil_impersonateAccount", &format!("[\"{OTHER_ACCOUNT}\"]"));
+    let queued = format!(
+        "[{{\"from\":\"{OTHER_ACCOUNT}\",\"to\":\"{OTHER_ACCOUNT}\",\"nonce\":\"0x5\",\"gas\":\"0x5208\",\"gasPrice\":\"0x0\"}}]"
+    );
+    bench.call("eth_sendTransaction", &queued);
+    bench.call("evm_setBlockGasLimit", "[20000000]");
+    bench.call("evm_mine", "[{\"blocks\":5}]");
+    for method in ["hardhat_reset", "anvil_reset"] {
+        assert_eq!(bench.call(method, "[]"), json!(true));
+    }
+    assert_eq!(number(&bench, "latest"), 0);
+    assert_eq!(bench.call("eth_getBalance", &format!("[\"{OTHER_ACCOUNT}\",\"pending\"]")), "0x0");
+    assert_eq!(bench.call("txpool_status", "[]"), json!({"pending": "0x0", "queued": "0x0"}));
+    assert_eq!(bench.call("evm_revert", "[0]"), json!(false));
+    assert!(timestamp(&bench, "pending") < 2_000_000);
+    let after = bench.call("anvil_metadata", "[]");
+    assert_eq!(after["latestBlockHash"], before["latestBlockHash"]);
+    assert_ne!(after["instanceId"], before["instanceId"]);
+    let forking = b"[{\"forking\":{\"jsonRpcUrl\":\"http://localhost\"}}]";
+    let error = bench.api.call(Some(&bench.view()), "hardhat_reset", forking).unwrap_err();
+    assert!(error.message.contains("options.forking): is not supported"), "{}", error.message);
+}
+
+#[test]
+fn a_development_node_names_itself_as_its_tools_require() {
+    let bench = Bench::developing(1);
+    let version = bench.call("web3_clientVersion", "[]");
+    // hardhat-network-helpers 1 and 3: the name must begin with hardhat, zksync or anvil.
+    assert!(version.as_str().unwrap().starts_with("anvil-compatible/foreseal/v"));
+    let metadata = bench.call("hardhat_metadata", "[]");
+    assert_eq!(metadata["clientVersion"], version);
+    assert_eq!(metadata["chainId"], json!(31_337));
+    let info = bench.call("anvil_nodeInfo", "[]");
+    assert_eq!(info["hardFork"], "osaka");
+    assert_eq!(info["environment"]["gasLimit"], "0x17d78400");
+    assert_eq!(bench.call("eth_mining", "[]"), json!(true));
+    bench.call("evm_setIntervalMining", "[0]");
+    assert_eq!(bench.call("eth_mining", "[]"), json!(false));
+    let production = Bench::new(1).call("web3_clientVersion", "[]");
+    assert!(production.as_str().unwrap().starts_with("foreseal/v"));
 }
 
 #[test]
