@@ -62,21 +62,10 @@ impl Param<'_> for MineOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResetOptions;
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct ResetFields<'a> {
-    forking: Option<&'a RawValue>,
-}
-
 impl Param<'_> for ResetOptions {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let fields: ResetFields<'_> = object(raw)?;
-        match fields.forking {
-            Some(forking) if forking.get() != "null" => {
-                Err(Invalid::from(Reason::NoForks).in_field("forking"))
-            }
-            _ => Ok(Self),
-        }
+        let options = Options::read(raw, &["forking"])?;
+        if options.has("forking") { Err(Invalid::from(Reason::NoForks).in_field("forking")) } else { Ok(Self) }
     }
 }
 
