@@ -158,7 +158,7 @@ class FakeNode:
             case "eth_getBlockReceipts" | "echo":
                 return params
             case "rpc.discover":
-                document = b'{"openrpc":"1.3.2","methods":[{"name":"eth_blockNumber"},{"name":"echo"}]}'
+                document = b'{"openrpc":"1.2.6","methods":[{"name":"eth_blockNumber"},{"name":"echo"}]}'
                 self._later(ticket, lambda: document)
                 return None
             case "rpc_modules":

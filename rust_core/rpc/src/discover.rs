@@ -13,7 +13,8 @@ use crate::{Argument, Kind, Method, json::Object};
 pub fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 << 10);
     let mut object = Object::open(&mut out);
-    object.json("openrpc", "\"1.3.2\"");
+    // Tools that use version 1 of `@open-rpc/schema-utils-js` reject newer versions.
+    object.json("openrpc", "\"1.2.6\"");
     Object::open(object.name("info"))
         .json("title", "\"Foreseal\"")
         .json("version", concat!("\"", env!("CARGO_PKG_VERSION"), "\""))

@@ -8,7 +8,7 @@ use foreseal_scheduler::checkpoint;
 use crate::{
     Argument, Context, Error, Kind, Method,
     json::{Object, write_list, write_quantity},
-    params::{Params, Percentiles},
+    params::{Number, Params, Percentiles},
 };
 
 pub const METHODS: &[Method] = &[
@@ -19,7 +19,7 @@ pub const METHODS: &[Method] = &[
     Method::worker_pool(
         "eth_feeHistory",
         &[
-            Argument::required("blockCount", Kind::Quantity),
+            Argument::required("blockCount", Kind::Number),
             Argument::block("newestBlock"),
             Argument::optional("rewardPercentiles", Kind::Percentiles).or("no rewards"),
         ],
@@ -78,7 +78,8 @@ fn market_tip(view: &View) -> u128 {
 }
 
 fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let (count, newest): (u64, _) = (params.required()?, params.block_or_latest()?);
+    // The count may be a JSON number, as in geth.
+    let (Number(count), newest) = (params.required()?, params.block_or_latest()?);
     let percentiles: Option<Percentiles> = params.optional()?;
     let view = context.view()?;
     let newest = view.resolve(newest)?;

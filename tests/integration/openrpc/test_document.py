@@ -26,6 +26,7 @@ const plain = (module) => module.openrpcDocument ?? module.default ?? module;
 process.stdout.write(JSON.stringify({
     "https://meta.open-rpc.org/": plain(require("@open-rpc/meta-schema")),
     "https://meta.json-schema.tools/": plain(require("@json-schema-tools/meta-schema")),
+    "old": plain(require("meta-schema-of-2021")),
 }));
 """
 OPENRPC = "https://meta.open-rpc.org/"
@@ -39,16 +40,31 @@ def document() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def openrpc() -> Validator:
-    """Return the validator of documents, by the meta-schema."""
+def schemas() -> dict[str, Any]:
+    """Return the meta-schemas by URI, and the older one that many tools have as `old`."""
     node = find_node()
     install(HERE)
     read = subprocess.run([node, "-e", READ], cwd=HERE, capture_output=True, text=True, check=True)
-    schemas: dict[str, Any] = json.loads(read.stdout)
-    resources = [(uri, Resource(contents=schema, specification=DRAFT7)) for uri, schema in schemas.items()]
+    found: dict[str, Any] = json.loads(read.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def openrpc(schemas: dict[str, Any]) -> Validator:
+    """Return the validator of documents, by the meta-schema."""
+    resources = [
+        (uri, Resource(contents=schema, specification=DRAFT7)) for uri, schema in schemas.items() if uri != "old"
+    ]
     # They reference each other with and without the trailing slash.
     resources += [(uri.rstrip("/"), resource) for uri, resource in resources]
     return Draft7Validator(schemas[OPENRPC], registry=Registry().with_resources(resources))
+
+
+def test_new_and_old_tools_know_the_version(document: dict[str, Any], schemas: dict[str, Any]) -> None:
+    for schema in (schemas[OPENRPC], schemas["old"]):
+        known = schema["properties"]["openrpc"]
+        known = schema["definitions"][known["$ref"].rpartition("/")[2]] if "$ref" in known else known
+        assert document["openrpc"] in known["enum"]
 
 
 def test_the_document_is_valid_openrpc(document: dict[str, Any], openrpc: Validator) -> None:

@@ -11,6 +11,7 @@ _VALUES: dict[str, Any] = {
     "Address": "CONTRACT",
     "Boolean": True,
     "Call": {"to": "CONTRACT"},
+    "Number": "0x0",
     "Quantity": "0x0",
     "Slot": "0x0",
     "Slots": ["0x0", "0x1"],

@@ -43,7 +43,7 @@ def test_registered_methods_are_listed_and_replace_those_of_the_node() -> None:
 
     assert listed(registry, "rpc_modules") == {"eth": "1.0", "shop": "1.0", "echo": "1.0"}
     document = listed(registry, "rpc.discover")
-    assert document["openrpc"] == "1.3.2"
+    assert document["openrpc"] == "1.2.6"
     methods = {method["name"]: method for method in document["methods"]}  # type: ignore[attr-defined]
     assert list(methods) == ["eth_blockNumber", "shop_price", "echo"]
     assert methods["shop_price"]["params"] == [

@@ -69,6 +69,9 @@ fn a_fee_history_may_be_short_and_without_rewards() {
     let one = bench.call("eth_feeHistory", r#"["0x1","latest"]"#);
     assert_eq!((&one["oldestBlock"], one.get("reward")), (&json!("0x0"), None));
     assert_eq!(one["gasUsedRatio"], json!([0]));
+    for count in ["1", "\"1\"", "\"0x01\""] {
+        assert_eq!(bench.call("eth_feeHistory", &format!("[{count},\"latest\"]")), one, "{count}");
+    }
     let none = bench.call("eth_feeHistory", r#"["0x0","latest",[]]"#);
     assert_eq!((&none["baseFeePerGas"], &none["oldestBlock"]), (&json!([]), &json!("0x0")));
     let none = bench.call("eth_feeHistory", r#"["0x0","pending"]"#);
