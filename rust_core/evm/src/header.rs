@@ -88,6 +88,29 @@ fn validate_work(spec: &ChainSpec, parent: &Header, header: &Header, fork: SpecI
     expect("difficulty", difficulty_after(spec, parent, header.timestamp), header.difficulty)
 }
 
+/// Checks that a block has proof of work before the terminal total difficulty is reached, and proof of stake after it
+/// (EIP-3675). `total_difficulty` is that of the chain up to `parent`.
+///
+/// # Errors
+/// Returns an error for the field `difficulty`.
+pub fn validate_transition(
+    spec: &ChainSpec,
+    parent: &Header,
+    total_difficulty: U256,
+    header: &Header,
+) -> Result<(), BlockError> {
+    let Some(terminal) = spec.config().terminal_total_difficulty else { return Ok(()) };
+    let is_reached = total_difficulty >= terminal;
+    if is_reached && !header.difficulty.is_zero() {
+        return Err(BlockError::field("difficulty", U256::ZERO.to_string(), header.difficulty));
+    }
+    if header.difficulty.is_zero() && !is_reached && !parent.difficulty.is_zero() {
+        let expected = format!("proof of work until the total difficulty is {terminal}");
+        return Err(BlockError::field("difficulty", expected, header.difficulty));
+    }
+    Ok(())
+}
+
 fn validate_dao(spec: &ChainSpec, header: &Header) -> Result<(), BlockError> {
     let config = spec.config();
     let Some(since) = config.dao_fork_block.and_then(|first| header.number.checked_sub(first)) else {

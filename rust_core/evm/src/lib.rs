@@ -46,6 +46,7 @@ pub use environment::Environment;
 pub use error::{ExecutionError, RejectedTransaction};
 pub use estimate::{EstimateError, estimate};
 pub use executor::{BlockGas, Executor, TransactionLimits};
+pub use header::validate_transition;
 pub use named_precompiles::named_precompiles;
 pub use overrides::{
     AccountOverride, BlockOverrides, OverrideError, ResolvedOverrides, StateOverlay, StateOverrides,

@@ -206,6 +206,17 @@ fn a_proof_of_work_chain_is_served() {
     let mut outside = genesis_chain(&node);
     outside.import(&bytes).unwrap();
     assert_eq!(outside.latest().state.root(), view.pending().state.root());
+    // The same genesis under rules whose terminal total difficulty it has reached.
+    let datadir = tempfile::tempdir().unwrap();
+    let mut settings = settings_with(&datadir, &Wallet::some(1), |genesis| {
+        genesis.difficulty = U256::from(131_072);
+        let terminal_total_difficulty = Some(genesis.difficulty);
+        genesis.config =
+            ChainConfig { homestead_block: Some(0), terminal_total_difficulty, ..ChainConfig::default() };
+    });
+    settings.produce = false;
+    let error = genesis_chain(&open_node(settings).unwrap()).import(&bytes).unwrap_err();
+    assert!(error.to_string().contains("difficulty: expected 0, got 131136"), "{error}");
 }
 
 /// A log that the deposit contract must never emit makes a block invalid (EIP-6110). Its transaction is

@@ -1,9 +1,11 @@
 //! External blocks: their execution, on the chain or on a branch, and their addition.
 
+use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_builder::ParentBlock;
 use foreseal_evm::{
     BlockError, ExecutionError, ExecutionOutput, RecoveredBlock, execute_block, execute_recovered,
+    validate_transition,
 };
 use foreseal_primitives::BlockBytes;
 use foreseal_state::{BlockHashes, StateError};
@@ -54,15 +56,23 @@ impl Chain {
     pub fn execute_next(&self, bytes: &[u8]) -> Result<ExecutionOutput, ChainError> {
         let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
         let number = block.header.number;
-        self.execute_after(self.parent(), &self.sealed, block)
+        self.validate_transition(&block.header)
+            .and_then(|()| self.execute_after(self.parent(), &self.sealed, block))
             .map_err(|source| ChainError::Block { number, source })
     }
 
     /// Imports a block like [`Self::import`], with senders that are already recovered.
     pub fn import_recovered(&mut self, block: &RecoveredBlock) -> Result<(), ChainError> {
         let (number, parent) = (block.header().number, self.parent());
-        let executed = execute_recovered(&self.spec, parent.header, parent.state, &self.sealed, block);
+        let executed = self
+            .validate_transition(block.header())
+            .and_then(|()| execute_recovered(&self.spec, parent.header, parent.state, &self.sealed, block));
         self.add_executed(executed.map_err(|source| ChainError::Block { number, source })?)
+    }
+
+    /// Checks that the next block has the proof that the total difficulty of the chain requires.
+    fn validate_transition(&self, header: &Header) -> Result<(), BlockError> {
+        validate_transition(&self.spec, self.parent().header, self.total_difficulty, header)
     }
 
     /// Returns `true` if the sealed chain has a block with this number and hash.

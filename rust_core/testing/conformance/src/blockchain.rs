@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256, map::B256Map};
-use foreseal_evm::execute_block;
+use foreseal_evm::{execute_block, validate_transition};
 use foreseal_primitives::{BlockBytes, ChainSpec};
 use foreseal_state::{BlockHashes, State, StateError};
 use serde::Deserialize;
@@ -128,6 +128,8 @@ impl Tree {
         let block: BlockBytes = alloy_rlp::decode_exact(rlp).map_err(|error| error.to_string())?;
         let parent_hash = block.header.parent_hash;
         let parent = self.nodes.get(&parent_hash).ok_or("the parent is not known")?;
+        validate_transition(&self.spec, &parent.header, parent.total_difficulty, &block.header)
+            .map_err(|error| error.to_string())?;
         let total_difficulty = parent.total_difficulty.saturating_add(block.header.difficulty);
         let ancestors = AncestorHashes { tree: self, parent: parent_hash };
         let executed = execute_block(&self.spec, &parent.header, &parent.state, &ancestors, block)
@@ -139,5 +141,40 @@ impl Tree {
         }
         self.nodes.insert(hash, Node { header, state: executed.state, total_difficulty });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a tree whose genesis reaches this total difficulty.
+    fn tree(difficulty: u64) -> Tree {
+        let header = Header { difficulty: U256::from(difficulty), ..Header::default() };
+        let (head, total_difficulty) = (header.hash_slow(), header.difficulty);
+        let node = Node { header, state: State::default(), total_difficulty };
+        let spec = chain_spec("ArrowGlacierToParisAtDiffC0000").unwrap();
+        Tree { spec, nodes: B256Map::from_iter([(head, node)]), head }
+    }
+
+    fn error_of_child(tree: &mut Tree, difficulty: u64) -> String {
+        let header = Header {
+            parent_hash: tree.head,
+            number: 1,
+            difficulty: U256::from(difficulty),
+            ..Header::default()
+        };
+        let block = BlockBytes { header, transactions: Vec::new(), uncles: Vec::new(), withdrawals: None };
+        tree.insert(&alloy_rlp::encode(&block)).unwrap_err()
+    }
+
+    #[test]
+    fn branches_change_to_proof_of_stake_at_the_terminal_total_difficulty() {
+        let mut reached = tree(0xc_0000);
+        assert_eq!(error_of_child(&mut reached, 0x2_0000), "difficulty: expected 0, got 131072");
+        assert!(!error_of_child(&mut reached, 0).starts_with("difficulty"));
+        let mut before = tree(0xb_ffff);
+        let early = "difficulty: expected proof of work until the total difficulty is 786432, got 0";
+        assert_eq!(error_of_child(&mut before, 0), early);
     }
 }

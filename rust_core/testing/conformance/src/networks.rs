@@ -69,8 +69,8 @@ pub fn chain_spec(network: &str) -> Option<ChainSpec> {
         activate(&mut config, 0);
     }
     if let Some((target, at)) = transition {
-        let target = index(target)?;
-        for (_, activate) in forks().take(target + 1).skip(base + 1) {
+        let passed = forks().take(index(target)? + 1).skip(base + 1);
+        for (_, activate) in passed.filter(|(name, _)| *name != "Dao" || target == "Dao") {
             activate(&mut config, at);
         }
     }
@@ -145,6 +145,9 @@ mod tests {
         assert_eq!(fork("ShanghaiToCancunAtTime15k", 1, 15_000, true), SpecId::CANCUN);
         let dao = chain_spec("HomesteadToDaoAt5").unwrap();
         assert_eq!(dao.config().dao_fork_block, Some(5));
-        assert_eq!(chain_spec("Cancun").unwrap().config().dao_fork_block, None);
+        for network in ["Cancun", "HomesteadToEIP150At5", "FrontierToHomesteadAt5"] {
+            assert_eq!(chain_spec(network).unwrap().config().dao_fork_block, None, "{network}");
+        }
+        assert_eq!(fork("HomesteadToEIP150At5", 5, 0, false), SpecId::TANGERINE);
     }
 }
