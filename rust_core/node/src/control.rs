@@ -26,6 +26,7 @@ use crate::{
 
 pub(crate) mod commands;
 mod driver;
+mod dump;
 mod finality;
 mod header_fields;
 mod mine;
@@ -36,6 +37,7 @@ mod reset;
 pub(crate) mod snapshots;
 mod time;
 
+pub use dump::DumpedAccount;
 pub use mine::MiningOrder;
 
 /// Access to the sequencer of a node.

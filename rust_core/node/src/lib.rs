@@ -69,7 +69,7 @@ pub use cluster::{
 };
 pub use cluster_driver::ClusterDriver;
 pub use cluster_node::Handover;
-pub use control::MiningOrder;
+pub use control::{DumpedAccount, MiningOrder};
 pub use driver_state::{BlockVerdict, BuiltPayload, ForkChoice, HeadChoice, PayloadRequest};
 pub use environment::{NodeEnvironment, Randomness};
 pub use errors::NodeError;

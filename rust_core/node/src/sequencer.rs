@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_builder::{BuildError, DeferredTransactions, NextBlockAttributes};
 use foreseal_chain::{Chain, ClockReading, FinalityDepth, Recorded, View};
-use foreseal_journal::{Journal, JournalError, JournalReader, RawAppend, Record};
+use foreseal_journal::{Journal, JournalError, JournalReader, LocalJournal, RawAppend, Record};
 use foreseal_pool::PoolSnapshot;
 use foreseal_primitives::mutant;
 use foreseal_replication::{
@@ -394,6 +394,11 @@ impl Sequencer {
             Some(writer) => writer.lock().release(successor).map_err(|error| error.to_string()),
             None => Ok(()),
         }
+    }
+
+    /// Returns the journal on this machine.
+    pub(crate) fn local_journal(&self) -> &LocalJournal {
+        self.journal.local()
     }
 
     /// Returns the sequence number of the next append.

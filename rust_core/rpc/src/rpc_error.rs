@@ -122,6 +122,8 @@ impl From<DevelopmentError> for RpcError {
         let code = match error {
             DevelopmentError::UnknownAccount(_)
             | DevelopmentError::PayloadTransaction { .. }
+            | DevelopmentError::CompressedState
+            | DevelopmentError::State(_)
             | DevelopmentError::Payload(_) => SERVER,
             _ => INVALID_PARAMS,
         };

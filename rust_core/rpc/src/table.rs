@@ -11,7 +11,7 @@ use crate::{
     Context, Error, Method, block_contents, blocks, calls, chain, cluster, config,
     development::{
         accounts, build_block, clock, mining, node_info, overrides, send_transaction, signing,
-        snapshots_and_reorgs,
+        snapshots_and_reorgs, state_dump,
     },
     discover::document,
     fees, filters, finality,
@@ -36,6 +36,7 @@ const FAMILIES: &[&[Method]] = &[
     mining::METHODS,
     overrides::METHODS,
     snapshots_and_reorgs::METHODS,
+    state_dump::METHODS,
     send_transaction::METHODS,
     signing::METHODS,
     DISCOVERY,

@@ -28,6 +28,10 @@ pub enum DevelopmentError {
     ExtraData { length: usize, max: usize },
     #[error("transactions[{index}]: {why}")]
     PayloadTransaction { index: usize, why: String },
+    #[error("state: the dump is compressed by gzip; send its JSON, as `anvil --dump-state` writes it")]
+    CompressedState,
+    #[error("state: not a dump of anvil: {0}")]
+    State(String),
     #[error("{0}")]
     Payload(String),
 }

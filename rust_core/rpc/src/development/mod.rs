@@ -12,6 +12,7 @@ pub mod overrides;
 pub mod send_transaction;
 pub mod signing;
 pub mod snapshots_and_reorgs;
+pub mod state_dump;
 
 pub use errors::DevelopmentError;
 pub use keys::{Development, Key};

@@ -56,6 +56,7 @@ pub const RESULTS: &[ResultSchema] = &[
         "true",
         BOOLEAN,
         &[
+            "anvil_loadState",
             "anvil_reset",
             "anvil_setBlockGasLimit",
             "anvil_setStorageAt",
@@ -67,6 +68,7 @@ pub const RESULTS: &[ResultSchema] = &[
     ("true if blocks are sealed without a command", BOOLEAN, &["eth_mining"]),
     ("true if there was an interval", BOOLEAN, &["anvil_removeBlockTimestampInterval"]),
     ("versions, chain id, instance and newest block", OBJECT, &["anvil_metadata", "hardhat_metadata"]),
+    ("the accounts as JSON, in hex", DATA, &["anvil_dumpState"]),
     ("newest block, fork and fees", OBJECT, &["anvil_nodeInfo"]),
     ("zero", QUANTITY, &["evm_mine"]),
     ("the snapshot's id", QUANTITY, &["anvil_snapshot", "evm_snapshot"]),

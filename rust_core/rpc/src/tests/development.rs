@@ -1,6 +1,6 @@
 //! Development methods, and access to them.
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_testkit::Fees;
 use serde_json::{Value, json};
 
@@ -177,6 +177,51 @@ fn a_reset_returns_to_the_genesis_block() {
     let forking = b"[{\"forking\":{\"jsonRpcUrl\":\"http://localhost\"}}]";
     let error = bench.api.call(Some(&bench.view()), "hardhat_reset", forking).unwrap_err();
     assert!(error.message.contains("options.forking): is not supported"), "{}", error.message);
+}
+
+#[test]
+fn a_dump_restores_the_accounts_on_another_chain() {
+    let bench = Bench::developing(1);
+    let slot_value = "0x0000000000000000000000000000000000000000000000000000000000000007";
+    bench.call("anvil_setBalance", &format!("[\"{OTHER_ACCOUNT}\",\"0x64\"]"));
+    bench.call("anvil_setNonce", &format!("[\"{OTHER_ACCOUNT}\",\"0x5\"]"));
+    bench.call("anvil_setCode", &format!("[\"{OTHER_ACCOUNT}\",\"0x6001\"]"));
+    bench.call("anvil_setStorageAt", &format!("[\"{OTHER_ACCOUNT}\",\"0x1\",\"{slot_value}\"]"));
+    bench.call("evm_mine", "[]");
+    // A slot that became zero is not in the dump.
+    bench.call("anvil_setStorageAt", &format!("[\"{OTHER_ACCOUNT}\",\"0x2\",\"{slot_value}\"]"));
+    let zero = B256::ZERO;
+    bench.call("anvil_setStorageAt", &format!("[\"{OTHER_ACCOUNT}\",\"0x2\",\"{zero}\"]"));
+    let dump = bench.call("anvil_dumpState", "[]");
+    let json: Value = serde_json::from_slice(&dump.as_str().unwrap().parse::<Bytes>().unwrap()).unwrap();
+    let expected = json!({"nonce": 5, "balance": "0x64", "code": "0x6001", "storage": {
+        "0x0000000000000000000000000000000000000000000000000000000000000001": slot_value,
+    }});
+    let dumped = json["accounts"].as_object().unwrap();
+    assert_eq!(
+        dumped.iter().find(|(address, _)| address.to_lowercase() == OTHER_ACCOUNT).unwrap().1,
+        &expected
+    );
+    // Each account of the genesis is in the dump.
+    assert!(dumped.len() >= bench.api.node().spec().genesis().alloc.len());
+
+    let other = Bench::developing(1);
+    assert_eq!(other.call("anvil_loadState", &format!("[{dump}]")), json!(true));
+    for (method, params) in [
+        ("eth_getBalance", format!("[\"{OTHER_ACCOUNT}\",\"pending\"]")),
+        ("eth_getTransactionCount", format!("[\"{OTHER_ACCOUNT}\",\"pending\"]")),
+        ("eth_getCode", format!("[\"{OTHER_ACCOUNT}\",\"pending\"]")),
+        ("eth_getStorageAt", format!("[\"{OTHER_ACCOUNT}\",\"0x1\",\"pending\"]")),
+    ] {
+        assert_eq!(other.call(method, &params), bench.call(method, &params), "{method}");
+    }
+    for (state, message) in
+        [("0x1f8b00", "is compressed by gzip"), ("0x7b7d", "not a dump of anvil: missing field")]
+    {
+        let params = format!("[\"{state}\"]");
+        let error = other.api.call(Some(&other.view()), "anvil_loadState", params.as_bytes()).unwrap_err();
+        assert!(error.message.contains(message), "{}", error.message);
+    }
 }
 
 #[test]
