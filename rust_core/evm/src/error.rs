@@ -17,7 +17,7 @@ pub enum RejectedTransaction {
     #[error("nonce too high: have {got}, want {expected}")]
     NonceTooHigh { expected: u64, got: u64 },
     /// The nonce is 2^64 - 1 (EIP-2681).
-    #[error("nonce has its largest value")]
+    #[error("nonce has max value")]
     NonceOverflow,
     /// The sender's balance is too low. Both amounts are in wei.
     ///
@@ -40,11 +40,11 @@ pub enum RejectedTransaction {
     /// The gas limit does not cover the intrinsic cost of the transaction (EIP-7623 floor included).
     #[error("intrinsic gas too low: have {got}, want {needed}")]
     IntrinsicGas { needed: u64, got: u64 },
-    #[error("max fee per gas {max_fee} is less than the block's base fee {base_fee}")]
+    #[error("max fee per gas less than block base fee: the maximum is {max_fee}, the base fee {base_fee}")]
     FeeTooLow { max_fee: u128, base_fee: u64 },
     #[error("max fee per blob gas {max_fee} is less than the block's {blob_fee}")]
     BlobFeeTooLow { max_fee: u128, blob_fee: u128 },
-    #[error("max priority fee per gas is higher than max fee per gas")]
+    #[error("max priority fee per gas higher than max fee per gas")]
     TipAboveFee,
     /// The sender has code (EIP-3607).
     #[error("sender has code")]

@@ -42,9 +42,9 @@ pub enum PoolError {
     #[error("transaction type {kind} is not active on this chain yet")]
     TypeNotActive { kind: u8 },
     /// Nonce limit of EIP-2681.
-    #[error("nonce has its maximum value")]
+    #[error("nonce has max value")]
     NonceMax,
-    #[error("max priority fee per gas is higher than max fee per gas")]
+    #[error("max priority fee per gas higher than max fee per gas")]
     TipAboveMaxFee { tip: u128, max_fee: u128 },
     /// Size limit of EIP-3860 (bytes).
     #[error("max initcode size exceeded: {size} bytes, the limit is {limit}")]

@@ -6,7 +6,7 @@
 
 use foreseal_chain::{BlockId, ReadMode};
 use foreseal_evm::{CallRequest, Environment, EstimateError, estimate};
-use foreseal_state::ComparedState;
+use foreseal_state::{ComparedState, StateReader};
 
 use crate::{
     Context, Error,
@@ -37,21 +37,26 @@ pub fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Ve
 /// Returns the estimate of a request that names no block; `args` has `latest`.
 ///
 /// If only one of `latest` and `pending` accepts the request, it decides; if neither, the error is that of `latest`.
-/// `pending` is not executed if its transactions changed nothing that the estimate at `latest` has read.
+/// `pending` is not executed if `latest` accepts it, and the transactions of `pending` changed nothing that was read.
 fn estimate_newest(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
     let view = context.view()?;
     let open = view.pending();
     let is_empty = open.block.transactions.is_empty() && open.written.is_empty();
-    if context.mode != ReadMode::Standard || is_empty {
+    if context.mode != ReadMode::Standard {
         return estimate_at(context, args);
     }
     let latest = view.latest();
-    let state = ComparedState::new(&latest.state, &open.state);
+    let compared = ComparedState::new(&latest.state, &open.state);
+    let state: &dyn StateReader = if is_empty { &latest.state } else { &compared };
     let limits = context.call_limits();
     let run = |environment: &Environment<'_>, request: &CallRequest| estimate(environment, request, limits);
-    let sealed = args.execute_on(view, &latest.block.header, &state, run);
-    // An estimate that took too long decides nothing.
-    if !state.differs() || sealed.as_ref().is_err_and(Error::is_too_slow_inline) {
+    let sealed = args.execute_on(view, &latest.block.header, state, run);
+    let may_differ = match &sealed {
+        Ok(_) => compared.differs(),
+        // The base fee of `pending` may be lower. An estimate that took too long decides nothing.
+        Err(error) => !error.is_too_slow_inline(),
+    };
+    if !may_differ {
         return sealed;
     }
     match (sealed, estimate_at(context, &CallArgs { block: BlockId::Pending, ..args.clone() })) {

@@ -65,7 +65,11 @@ pub struct ResetOptions;
 impl Param<'_> for ResetOptions {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         let options = Options::read(raw, &["forking"])?;
-        if options.raw("forking").is_some() { Err(Invalid::from(Reason::NoForks).in_field("forking")) } else { Ok(Self) }
+        if options.raw("forking").is_some() {
+            Err(Invalid::from(Reason::NoForks).in_field("forking"))
+        } else {
+            Ok(Self)
+        }
     }
 }
 
