@@ -35,6 +35,7 @@ RUNS ?= 1000
 SALES ?= 1000
 LIVES ?= 2000
 PAYMENTS ?= 10000
+ROUNDS ?= 30
 WHEEL ?=
 X402_SDK ?= $(FORESEAL_SHARED)/vectors/x402-sdk
 
@@ -366,12 +367,8 @@ mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test f
 	npm ci --prefix $(COMPILER)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENT_MUTANTS)
 
-clients: ## Install the JavaScript clients, anvil and the schemas that tests use (npm ci, needs Node.js)
-	npm ci --prefix tests/e2e/clients
-	npm ci --prefix tests/campaigns/differential
-	npm ci --prefix tests/integration/openrpc
-	npm ci --prefix tests/support/payments/x402/pairings
-	npm ci --prefix web/merchant-client
+clients: build $(VENV)/.dev ## Run stock libraries at each endpoint and on anvil, ROUNDS rounds of each flow, and save the table (needs Node.js, Go; ARGS="--libraries viem --requests FOLDER")
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m libraries --rounds $(ROUNDS) --seed $(SEED) --save benches/results/libraries.json $(ARGS)
 
 explorer-pages: build $(VENV)/.dev ## Measure size and first paint of the explorer's pages in chromium, save the figures, and take the pictures of docs/
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.explorer.pages --pictures --save benches/results/explorer_pages.json $(ARGS)
@@ -429,6 +426,6 @@ lock: $(VENV)/.dev ## Update the pinned Python versions in requirements/*.lock
 		--output-file x402_sdk.lock x402_sdk.in
 
 clean: ## Remove all build outputs
-	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/integration/openrpc/node_modules \
+	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/campaigns/libraries/javascript/node_modules tests/integration/openrpc/node_modules \
 		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules web/merchant-client/node_modules web/merchant-client/dist
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,50 @@
+"""The campaign of stock libraries: `python -m libraries`. `make clients` runs all of it."""
+
+import sys
+from pathlib import Path
+
+from campaign_cli import conclude, options, show
+from libraries.campaign import ONCE_FLOWS, SCRIPT_FLOWS, Outcome, Plan, read_outcomes, run
+from libraries.chains import CONTROL, ENDPOINTS, MODES
+from libraries.library import LIBRARIES
+
+FLOWS = SCRIPT_FLOWS + ONCE_FLOWS
+CELLS = (*ENDPOINTS, CONTROL)
+
+
+def main() -> int:
+    """Run the chosen combinations, print the table, and return 0 without faults."""
+    parser = options("libraries")
+    names = [library.name for library in LIBRARIES]
+    parser.add_argument("--libraries", nargs="+", choices=names, default=names)
+    parser.add_argument("--endpoints", nargs="+", choices=CELLS, default=CELLS)
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
+    parser.add_argument("--flows", nargs="+", choices=FLOWS, default=FLOWS)
+    parser.add_argument("--rounds", type=int, default=30, help="Rounds of each script flow.")
+    parser.add_argument("--jobs", type=int, default=2, help="Libraries that run at once.")
+    parser.add_argument("--requests", type=Path, help="Folder for logs of all requests over HTTP and their responses.")
+    given = parser.parse_args()
+
+    def shown(outcome: Outcome) -> None:
+        if not outcome.is_passed:
+            print(outcome, flush=True)
+
+    plan = Plan(given.rounds, given.seed, given.endpoints, given.modes, given.flows, given.requests)
+    report = run(plan, [library for library in LIBRARIES if library.name in given.libraries], shown, given.jobs)
+    print(report.table(), flush=True)
+    for name, reason in report.skipped.items():
+        print(f"skipped {name}: {reason}", flush=True)
+    faults = report.faults
+    show(report, faults)
+    if given.save is not None:
+        # A run of some libraries retains the results of the others.
+        versions, outcomes = read_outcomes(given.save)
+        others = [outcome for outcome in outcomes if outcome.library not in given.libraries]
+        report.versions = {**{other.library: versions[other.library] for other in others}, **report.versions}
+        report.outcomes = sorted([*others, *report.outcomes], key=lambda outcome: names.index(outcome.library))
+    origins = (f"make clients ROUNDS={given.rounds} SEED={given.seed}", ("web3", "eth-account"))
+    return conclude(report, faults, given.save, origins)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,268 @@
+"""All combinations of libraries, endpoints, modes and flows."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from libraries.chains import (
+    BLOCK_SECONDS,
+    CONTROL,
+    ENDPOINTS,
+    MODES,
+    anvil_node,
+    mined_by_another_client,
+    node,
+)
+from libraries.library import LIBRARIES, Library, NotInstalled
+from libraries.request_log import recorded
+from live import DEV_ACCOUNTS
+from live.accounts import key_of
+from live.contracts import CONTRACTS
+
+SCRIPT_FLOWS = ("deploy", "allowance", "transfer")
+# The fee of the first one is below a base fee that decreases with each empty block.
+ONCE_FLOWS = ("replacement", "confirmations", "events")
+AUTOMINE_MS = 200
+"""Longest random pause before a round under automine, in milliseconds."""
+ROUND_MS = 90_000
+"""A round that takes longer has failed."""
+
+_PROCESS_TIME = 1800.0
+# Accounts of one endpoint: one for each script flow, one for the other flows, the spender.
+_ACCOUNTS_EACH = 5
+_VALUE = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Rounds of one flow of a library at one endpoint."""
+
+    library: str
+    endpoint: str
+    mode: str
+    flow: str
+    rounds: int = 0
+    passed: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    """Rounds by error; errors that differ only in numbers are one."""
+
+    def add(self, line: dict[str, Any], patterns: dict[str, str]) -> None:
+        """Count a line that a program printed."""
+        self.rounds += 1
+        self.passed += line["ok"]
+        if not line["ok"]:
+            text = patterns.setdefault(_VALUE.sub("#", line["error"]), line["error"])
+            self.errors[text] = self.errors.get(text, 0) + 1
+
+    @property
+    def is_passed(self) -> bool:
+        return 0 < self.rounds == self.passed
+
+
+def read_outcomes(file: Path) -> tuple[dict[str, str], list[Outcome]]:
+    """Return versions and outcomes of a saved result; nothing if the file does not exist."""
+    if not file.exists():
+        return {}, []
+    figures = json.loads(file.read_text())["figures"]
+    return figures["versions"], [Outcome(**outcome) for outcome in figures["outcomes"]]
+
+
+@dataclass(slots=True)
+class Report:
+    """Outcome of all combinations."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Reasons by library."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def faults(self) -> list[str]:
+        """Combinations that must pass and do not, although they pass on anvil."""
+        controls = {
+            # anvil rejects a transaction whose fee is too low to be included.
+            (o.library, o.mode, o.flow): o.is_passed or o.flow == "replacement"
+            for o in self.outcomes
+            if o.endpoint == CONTROL
+        }
+        return [
+            f"{o.library} at {o.endpoint}, {o.mode}, {o.flow}: {o.passed} of {o.rounds}: {o.errors}"
+            for o in self.outcomes
+            if must_pass(o) and not o.is_passed and controls.get((o.library, o.mode, o.flow), True)
+        ]
+
+    def table(self) -> str:
+        """Return rows of libraries, endpoints and modes with the passed rounds of each flow."""
+        rows: dict[tuple[str, str, str], dict[str, str]] = {}
+        for o in self.outcomes:
+            rows.setdefault((o.library, o.mode, o.endpoint), {})[o.flow] = f"{o.passed}/{o.rounds}"
+        flows = SCRIPT_FLOWS + ONCE_FLOWS
+        head = f"{'library':14}{'mode':10}{'endpoint':15}" + "".join(f"{flow:15}" for flow in flows)
+        body = [
+            f"{library:14}{mode:10}{endpoint:15}" + "".join(f"{cells.get(flow, '-'):15}" for flow in flows)
+            for (library, mode, endpoint), cells in rows.items()
+        ]
+        return "\n".join(line.rstrip() for line in [head, *body])
+
+    def __str__(self) -> str:
+        passed = sum(o.is_passed for o in self.outcomes)
+        rounds = Counter[str]()
+        for o in self.outcomes:
+            rounds["all"] += o.rounds
+            rounds["passed"] += o.passed
+        return (
+            f"{passed} of {len(self.outcomes)} combinations of {len(self.versions)} libraries, endpoints, modes and"
+            f" flows pass, {rounds['passed']} of {rounds['all']} rounds, in {self.seconds:.0f} s;"
+            f" {len(self.faults)} faults; {len(self.skipped)} libraries skipped"
+        )
+
+
+def must_pass(outcome: Outcome) -> bool:
+    """Return True if the flow must pass, wherever it passes on anvil."""
+    if outcome.endpoint == CONTROL:
+        return False
+    if outcome.mode == "automine" or outcome.endpoint == "/sealed":
+        return True
+    return outcome.endpoint == "/preconfirmed" and outcome.flow in SCRIPT_FLOWS
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is run."""
+
+    rounds: int
+    seed: int = 1
+    endpoints: Sequence[str] = (*ENDPOINTS, CONTROL)
+    modes: Sequence[str] = MODES
+    flows: Sequence[str] = SCRIPT_FLOWS + ONCE_FLOWS
+    requests: Path | None = None
+    """Folder for a log of all requests over HTTP and their responses."""
+
+    def groups(self, library: Library) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Return the flows of each process of a cell, and the index of its first account."""
+        chosen = [flow for flow in library.flows if flow in self.flows]
+        yield from ((index, (flow,)) for index, flow in enumerate(SCRIPT_FLOWS) if flow in chosen)
+        if once := tuple(flow for flow in ONCE_FLOWS if flow in chosen):
+            yield 3, once
+
+
+def run(
+    plan: Plan,
+    libraries: Sequence[Library] = LIBRARIES,
+    shown: Callable[[Outcome], None] = lambda _: None,
+    jobs: int = 2,
+) -> Report:
+    """Run `jobs` libraries at once, each at all endpoints and in all modes at once."""
+    report, began = Report(), time.monotonic()
+
+    def one(library: Library) -> list[Outcome]:
+        try:
+            command = library.command()
+        except NotInstalled as reason:
+            report.skipped[library.name] = str(reason)
+            return []
+        report.versions[library.name] = library.version
+        with ThreadPoolExecutor(len(plan.modes)) as modes:
+            results = [modes.submit(_run_mode, plan, library, command, mode) for mode in plan.modes]
+            outcomes = [outcome for result in results for outcome in result.result()]
+        for outcome in outcomes:
+            shown(outcome)
+        return outcomes
+
+    with ThreadPoolExecutor(jobs) as pool:
+        report.outcomes = [outcome for outcomes in pool.map(one, libraries) for outcome in outcomes]
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _run_mode(plan: Plan, library: Library, command: list[str], mode: str) -> list[Outcome]:
+    """Run all endpoints and flows in one mode; blocks that a second client mines are on chains of their own."""
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(len(plan.endpoints) * 4))
+        results = []
+        for is_once in (False, True):
+            groups = [(first, flows) for first, flows in plan.groups(library) if (flows[0] in ONCE_FLOWS) is is_once]
+            if not groups:
+                continue
+            urls = stack.enter_context(_chains(plan, mode))
+            if is_once and mode == "automine":
+                for url in set(urls.values()):
+                    stack.enter_context(mined_by_another_client(url))
+            for index, (endpoint, url) in enumerate(urls.items()):
+                full = url if endpoint == CONTROL else url + endpoint.rstrip("/")
+                for first, flows in groups:
+                    name = f"{library.name}-{endpoint.strip('/') or 'standard'}-{mode}-{'-'.join(flows)}"
+                    accounts = index % len(ENDPOINTS) * _ACCOUNTS_EACH
+                    task = _Task(library.name, endpoint, mode, flows, full, accounts + first, accounts + 4, name)
+                    results.append(pool.submit(_run_task, plan, command, task))
+        return [outcome for result in results for outcome in result.result()]
+
+
+@contextmanager
+def _chains(plan: Plan, mode: str) -> Iterator[dict[str, str]]:
+    """Run the nodes of a mode; yield URLs without paths by endpoint."""
+    with ExitStack() as stack:
+        urls = {}
+        ours = [endpoint for endpoint in plan.endpoints if endpoint != CONTROL]
+        if ours:
+            urls = dict.fromkeys(ours, stack.enter_context(node(mode)))
+        if CONTROL in plan.endpoints:
+            urls[CONTROL] = stack.enter_context(anvil_node(mode))
+        yield urls
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    library: str
+    endpoint: str
+    mode: str
+    flows: tuple[str, ...]
+    url: str
+    account: int
+    spender: int
+    name: str
+
+
+def _run_task(plan: Plan, command: list[str], task: _Task) -> list[Outcome]:
+    """Run the program of a library on some flows."""
+    with recorded(task.url, plan.requests and plan.requests / f"{task.name}.jsonl") as url:
+        variables = {
+            "FORESEAL_URL": url,
+            "FORESEAL_SOCKET_URL": task.url.replace("http", "ws", 1),
+            "FORESEAL_KEY": key_of(DEV_ACCOUNTS[task.account]),
+            "FORESEAL_SPENDER_KEY": key_of(DEV_ACCOUNTS[task.spender]),
+            "FORESEAL_FLOWS": ",".join(task.flows),
+            "FORESEAL_ROUNDS": str(plan.rounds),
+            "FORESEAL_SEED": str(plan.seed + task.account),
+            "FORESEAL_BLOCK_MS": str(AUTOMINE_MS if task.mode == "automine" else BLOCK_SECONDS * 1000),
+            "FORESEAL_ROUND_MS": str(ROUND_MS),
+            "FORESEAL_CONTRACTS": str(CONTRACTS),
+        }
+        ended = subprocess.run(
+            command,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            timeout=_PROCESS_TIME,
+            check=False,
+        )
+    outcomes = {flow: Outcome(task.library, task.endpoint, task.mode, flow) for flow in task.flows}
+    patterns: dict[str, str] = {}
+    for line in ended.stdout.splitlines():
+        if line.startswith('{"flow"'):
+            found = json.loads(line)
+            outcomes[found["flow"]].add(found, patterns)
+    for outcome in outcomes.values():
+        if not outcome.rounds:
+            outcome.add({"ok": False, "error": f"the program printed no round: {ended.stderr[-400:]}"}, patterns)
+    return list(outcomes.values())

@@ -1,0 +1,74 @@
+"""Nodes that the libraries talk to: a node with its three endpoints, and anvil with the same block time."""
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+
+from differential.anvil import anvil_command
+from live import Rpc, live_node
+from live.process import Served
+
+BLOCK_SECONDS = 2
+ENDPOINTS = ("/", "/sealed", "/preconfirmed")
+CONTROL = "anvil"
+MODES = ("interval", "automine")
+ACCOUNTS = 20
+
+# A second client mines at this interval, in seconds, where a library waits for blocks under automine.
+_MINING_INTERVAL = 1.0
+_STEP = ("--block-time", f"{BLOCK_SECONDS}s", "--step", "200ms")
+
+
+class AnvilProcess(Served):
+    """anvil with its default accounts, which are those of `foreseal dev`."""
+
+    URL = re.compile(r"(?<=Listening on )\S+")
+    READY = "/"
+
+    def _find_url(self) -> str | None:
+        found = super()._find_url()
+        return f"http://{found}" if found else None
+
+    def _is_ready(self) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def node(mode: str) -> Iterator[str]:
+    """Run a node in this mode; yield its URL without a path."""
+    arguments = ("--automine",) if mode == "automine" else ()
+    with live_node(*_STEP, *arguments) as running:
+        yield running.url
+
+
+@contextlib.contextmanager
+def anvil_node(mode: str) -> Iterator[str]:
+    """Run anvil in this mode; yield its URL."""
+    interval = () if mode == "automine" else ("--block-time", str(BLOCK_SECONDS))
+    command = [str(anvil_command()), "--port", "0", "--accounts", str(ACCOUNTS), "--hardfork", "osaka", *interval]
+    running = AnvilProcess(command)
+    try:
+        yield running.url
+    finally:
+        running.kill()
+
+
+@contextlib.contextmanager
+def mined_by_another_client(url: str) -> Iterator[None]:
+    """Mine a block at regular intervals during the context."""
+    ended = threading.Event()
+
+    def mine() -> None:
+        rpc = Rpc(url)
+        while not ended.wait(_MINING_INTERVAL):
+            rpc("evm_mine")
+        rpc.close()
+
+    miner = threading.Thread(target=mine, daemon=True)
+    miner.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        miner.join()
