@@ -37,11 +37,11 @@ def main() -> int:
     faults = report.faults
     show(report, faults)
     if given.save is not None:
-        # A run of some libraries retains the results of the others.
+        # A run of some combinations retains the results of the others.
         versions, outcomes = read_outcomes(given.save)
-        others = [outcome for outcome in outcomes if outcome.library not in given.libraries]
-        report.versions = {**{other.library: versions[other.library] for other in others}, **report.versions}
-        report.outcomes = sorted([*others, *report.outcomes], key=lambda outcome: names.index(outcome.library))
+        report.versions = {**versions, **report.versions}
+        merged = {**{outcome.key: outcome for outcome in outcomes}, **{each.key: each for each in report.outcomes}}
+        report.outcomes = sorted(merged.values(), key=lambda outcome: names.index(outcome.library))
     origins = (f"make clients ROUNDS={given.rounds} SEED={given.seed}", ("web3", "eth-account"))
     return conclude(report, faults, given.save, origins)
 

@@ -64,6 +64,10 @@ class Outcome:
             self.errors[text] = self.errors.get(text, 0) + 1
 
     @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.library, self.endpoint, self.mode, self.flow
+
+    @property
     def is_passed(self) -> bool:
         return 0 < self.rounds == self.passed
 
@@ -186,7 +190,10 @@ def run(
 
 
 def _run_mode(plan: Plan, library: Library, command: list[str], mode: str) -> list[Outcome]:
-    """Run all endpoints and flows in one mode; blocks that a second client mines are on chains of their own."""
+    """Run all endpoints and flows in one mode.
+
+    The script flows at the three endpoints share one node. Where a second client mines, each endpoint has its own.
+    """
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(len(plan.endpoints) * 4))
         results = []
@@ -194,9 +201,10 @@ def _run_mode(plan: Plan, library: Library, command: list[str], mode: str) -> li
             groups = [(first, flows) for first, flows in plan.groups(library) if (flows[0] in ONCE_FLOWS) is is_once]
             if not groups:
                 continue
-            urls = stack.enter_context(_chains(plan, mode))
-            if is_once and mode == "automine":
-                for url in set(urls.values()):
+            is_mined = is_once and mode == "automine"
+            urls = stack.enter_context(_chains(plan, mode, is_shared=not is_mined))
+            if is_mined:
+                for url in urls.values():
                     stack.enter_context(mined_by_another_client(url))
             for index, (endpoint, url) in enumerate(urls.items()):
                 full = url if endpoint == CONTROL else url + endpoint.rstrip("/")
@@ -209,13 +217,14 @@ def _run_mode(plan: Plan, library: Library, command: list[str], mode: str) -> li
 
 
 @contextmanager
-def _chains(plan: Plan, mode: str) -> Iterator[dict[str, str]]:
+def _chains(plan: Plan, mode: str, *, is_shared: bool) -> Iterator[dict[str, str]]:
     """Run the nodes of a mode; yield URLs without paths by endpoint."""
     with ExitStack() as stack:
-        urls = {}
-        ours = [endpoint for endpoint in plan.endpoints if endpoint != CONTROL]
-        if ours:
-            urls = dict.fromkeys(ours, stack.enter_context(node(mode)))
+        urls: dict[str, str] = {}
+        for endpoint in plan.endpoints:
+            if endpoint != CONTROL:
+                shared = next(iter(urls.values()), None) if is_shared else None
+                urls[endpoint] = shared or stack.enter_context(node(mode))
         if CONTROL in plan.endpoints:
             urls[CONTROL] = stack.enter_context(anvil_node(mode))
         yield urls

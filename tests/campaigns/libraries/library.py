@@ -86,6 +86,7 @@ LIBRARIES = [
     Library("ethers-5", "5.8.0", javascript("ethers5.mjs")),
     Library("web3.js-4", "4.16.0", javascript("web3js4.mjs")),
     Library("web3.py-8", "8.0.0", python("web3_flows", "web3_8")),
+    Library("titanoboa", "0.2.8", python("boa_flows", "boa"), ("deploy", "allowance", "transfer")),
 ]
 
 

@@ -18,8 +18,10 @@ import (
 const (
 	watchedBlocks = 20
 	// Longer than the longest default of a polling interval.
-	pollTime     = 5 * time.Second
-	lateTime     = 20 * time.Second
+	pollTime = 5 * time.Second
+	lateTime = 20 * time.Second
+	// Longest pause between two events.
+	eventTime    = 2 * time.Second
 	longestError = 400
 )
 
@@ -140,7 +142,7 @@ func watchEvents(newest func() (uint64, error), send func(int) (common.Hash, err
 			return err
 		}
 		sent = append(sent, hash)
-		listen(time.After(time.Duration(moments.Float64() * float64(max(blockTime, 200*time.Millisecond)))))
+		listen(time.After(time.Duration(moments.Float64() * float64(eventTime))))
 		if now, err = newest(); err != nil {
 			return err
 		}

@@ -238,7 +238,7 @@ func replacement() (round, []round, error) {
 		if _, err := transferred(to, &types.DynamicFeeTx{Nonce: nonce, GasTipCap: new(big.Int), GasFeeCap: low}); err != nil {
 			return err
 		}
-		time.Sleep(pollTime)
+		time.Sleep(2 * pollTime)
 		tip := big.NewInt(1e9)
 		high := new(big.Int).Add(tip, new(big.Int).Mul(head.BaseFee, big.NewInt(2)))
 		second, err := transferred(to, &types.DynamicFeeTx{Nonce: nonce, GasTipCap: tip, GasFeeCap: high})

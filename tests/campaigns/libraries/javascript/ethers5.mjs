@@ -61,7 +61,7 @@ await run({
         () => 'mined',
         (error) => `${error.code} ${error.reason ?? ''}`,
       )
-      await sleep(POLL_MS)
+      await sleep(2 * POLL_MS)
       const paid = { maxFeePerGas: base.mul(2).add(1e9), maxPriorityFeePerGas: 1e9 }
       const second = await wallet.sendTransaction({ ...waiting, ...paid, nonce: first.nonce })
       equal((await second.wait()).transactionHash, second.hash, 'hash of the receipt')
@@ -75,6 +75,8 @@ await run({
       async () => {
         const heard = []
         contract.on('ValueSet', (...args) => heard.push(args.at(-1).transactionHash))
+        // Events before its first poll are not heard.
+        await sleep(2 * POLL_MS)
         const send = async (index) => (await contract.set(index, 'event', { gasLimit: 100_000 })).hash
         await watchEvents(() => provider.getBlockNumber(), send, heard)
       },

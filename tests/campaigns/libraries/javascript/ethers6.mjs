@@ -62,7 +62,7 @@ await run({
         () => 'mined',
         (error) => `${error.code} ${error.reason ?? ''}`,
       )
-      await sleep(POLL_MS)
+      await sleep(2 * POLL_MS)
       const paid = { maxFeePerGas: base * 2n + 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n }
       const second = await wallet.sendTransaction({ ...waiting, ...paid, nonce: first.nonce })
       equal((await second.wait()).hash, second.hash, 'hash of the receipt')

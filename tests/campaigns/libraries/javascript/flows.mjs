@@ -14,6 +14,8 @@ const BLOCK_MS = Number(process.env.FORESEAL_BLOCK_MS)
 const ROUND_MS = Number(process.env.FORESEAL_ROUND_MS)
 /** Longer than the longest default of a polling interval, 4 s. */
 export const POLL_MS = 5000
+// Longest pause between two events. ethers 5 hears those of at most ten blocks in each poll.
+const EVENT_MS = 2000
 const LATE_MS = 20_000
 
 export const board = contract('Board')
@@ -84,7 +86,7 @@ export async function watchEvents(newest, send, heard) {
   const sent = []
   do {
     sent.push(await send(sent.length))
-    await sleep(random() * Math.max(BLOCK_MS, 200))
+    await sleep(random() * EVENT_MS)
   } while ((await newest()) < end)
   const deadline = Date.now() + LATE_MS
   while (!sent.every((hash) => heard.includes(hash)) && Date.now() < deadline) await sleep(100)

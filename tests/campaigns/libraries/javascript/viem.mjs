@@ -74,7 +74,7 @@ await run({
       const first = await wallet.sendTransaction({ ...waiting, maxFeePerGas: base / 64n, maxPriorityFeePerGas: 0n })
       let reason = 'not replaced'
       const replaced = client.waitForTransactionReceipt({ hash: first, onReplaced: (found) => (reason = found.reason) })
-      await sleep(POLL_MS)
+      await sleep(2 * POLL_MS)
       const paid = { maxFeePerGas: base * 2n + 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n }
       const second = await wallet.sendTransaction({ ...waiting, ...paid })
       equal((await mined(second)).transactionHash, second, 'hash of the receipt')

@@ -77,7 +77,7 @@ await run({
       // By default, it first executes the transaction by `eth_call`, which rejects a fee below the base fee.
       const options = { checkRevertBeforeSending: false }
       await submitted(web3.eth.sendTransaction({ ...waiting, ...unpaid }, undefined, options))
-      await sleep(POLL_MS)
+      await sleep(2 * POLL_MS)
       const paid = { maxFeePerGas: base * 2n + 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n }
       const receipt = await web3.eth.sendTransaction({ ...waiting, ...paid })
       equal(receipt.status, 1, 'status of the replacement')

@@ -19,6 +19,8 @@ BLOCK_SECONDS = int(os.environ["FORESEAL_BLOCK_MS"]) / 1000
 # Seconds after the last event in which none may be repeated, and in which a missing one may arrive.
 QUIET, LATE = 6.0, 20.0
 LONGEST_ERROR = 400
+# Longest pause between two events.
+EVENT_PAUSE = 2.0
 
 Round = Callable[[], None]
 Flow = Callable[[], "Round | Sequence[Round]"]
@@ -86,7 +88,7 @@ def watch_events(newest: Callable[[], int], send: Callable[[int], str], poll: Ca
     heard: list[str] = []
     while not sent or newest() < end:
         sent.append(send(len(sent)))
-        time.sleep(random_moment() * max(BLOCK_SECONDS, 0.2))
+        time.sleep(random_moment() * EVENT_PAUSE)
         heard += poll()
     deadline = time.monotonic() + LATE
     while not set(sent) <= set(heard) and time.monotonic() < deadline:
