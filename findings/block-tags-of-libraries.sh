@@ -11,7 +11,9 @@
 #
 # Behaviour that is easy to guess wrong:
 # * web3.js reads the nonce at `latest`, the others at `pending`: two transactions sent without a wait get one nonce.
-# * web3.js estimates at `latest`; the others name no block, so the default of the node decides.
+# * web3.js and web3.py estimate at `latest`; the others name no block, so the default of the node decides.
+# * viem first calls `eth_fillTransaction`, which names no block at all ("viem with"). It reads nonce and estimate
+#   itself only if the node rejects that method ("viem without").
 # * All of them read at `latest` right after a receipt. If a node has receipts of a block that is not yet `latest`, they
 #   read the state before their own transaction.
 #
@@ -20,9 +22,10 @@
 # library        nonce     estimate  call      balance
 # ethers 6       pending   none      latest    latest
 # ethers 5       pending   none      latest    latest
-# viem           pending   none      latest    latest
+# viem with      -         -         latest    latest
+# viem without   pending   none      latest    latest
 # web3.js 4      latest    latest    latest    latest
-# web3.py 8      pending   none      latest    latest
+# web3.py 8      pending   latest    latest    latest
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -74,13 +77,18 @@ for await (const line of createInterface({ input: node.stdout })) {
 }
 node.stdout.resume()
 
-let named
+let named, isFilled
 const proxy = createServer(async (request, response) => {
   let body = ''
   for await (const chunk of request) body += chunk
   for (const { method, params } of [JSON.parse(body)].flat())
     if (method in POSITION) (named[method] ??= new Set()).add(params[POSITION[method]] ?? 'none')
+  const { id, method } = JSON.parse(body)
   const headers = { 'content-type': 'application/json' }
+  if (method === 'eth_fillTransaction' && !isFilled) {
+    const error = { code: -32601, message: 'the method eth_fillTransaction does not exist' }
+    return response.writeHead(200, headers).end(JSON.stringify({ jsonrpc: '2.0', id, error }))
+  }
   const answer = await fetch(`http://${target}`, { method: 'POST', body, headers })
   response.writeHead(200, headers).end(await answer.text())
 })
@@ -89,11 +97,23 @@ const url = `http://127.0.0.1:${proxy.address().port}`
 const { address } = privateKeyToAccount(KEY)
 const rpc = async (method, ...params) => {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-  return (await fetch(`http://${target}`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).json()
+  const headers = { 'content-type': 'application/json' }
+  return (await fetch(`http://${target}`, { method: 'POST', body, headers })).json()
 }
 // Code that returns a word of zeros for any input.
 const contract = ethers.getAddress(`0x${'11'.repeat(20)}`)
 await rpc('anvil_setCode', contract, '0x60206000f3')
+
+async function useViem() {
+  const settings = { chain: foundry, transport: http(url) }
+  const client = createPublicClient(settings)
+  const wallet = createWalletClient({ account: privateKeyToAccount(KEY), ...settings })
+  const counter = { address: contract, abi: parseAbi(ABI) }
+  const hash = await wallet.writeContract({ ...counter, functionName: 'set' })
+  await client.waitForTransactionReceipt({ hash })
+  await client.readContract({ ...counter, functionName: 'value' })
+  await client.getBalance({ address })
+}
 
 const json = JSON.parse(new ethers.Interface(ABI).formatJson())
 const libraries = {
@@ -111,16 +131,8 @@ const libraries = {
     await counter.value()
     await provider.getBalance(address)
   },
-  viem: async () => {
-    const settings = { chain: foundry, transport: http(url) }
-    const client = createPublicClient(settings)
-    const wallet = createWalletClient({ account: privateKeyToAccount(KEY), ...settings })
-    const counter = { address: contract, abi: parseAbi(ABI) }
-    const hash = await wallet.writeContract({ ...counter, functionName: 'set' })
-    await client.waitForTransactionReceipt({ hash })
-    await client.readContract({ ...counter, functionName: 'value' })
-    await client.getBalance({ address })
-  },
+  'viem with': useViem,
+  'viem without': useViem,
   'web3.js 4': async () => {
     const web3 = new Web3(url)
     web3.eth.accounts.wallet.add(KEY)
@@ -135,6 +147,7 @@ const row = (name, ...cells) => console.log((name.padEnd(15) + cells.map((cell) 
 row('library', 'nonce', 'estimate', 'call', 'balance')
 for (const [name, use] of Object.entries(libraries)) {
   named = {}
+  isFilled = name !== 'viem without'
   await use()
   row(name, ...Object.keys(POSITION).map((method) => [...(named[method] ?? ['-'])].join('+')))
 }

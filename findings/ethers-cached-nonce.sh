@@ -67,7 +67,8 @@ class Chain extends JsonRpcApiProvider {
     const number = this.transactions.length
     const zero = '0x0'
     return {
-      ...{ number: toQuantity(number), hash: hash(number + 1), parentHash: hash(number), timestamp: '0x1', nonce: '0x0000000000000000' },
+      ...{ number: toQuantity(number), hash: hash(number + 1), parentHash: hash(number), timestamp: '0x1' },
+      nonce: '0x0000000000000000',
       ...{ difficulty: zero, gasLimit: '0x1c9c380', gasUsed: zero, miner: `0x${'00'.repeat(20)}`, extraData: '0x' },
       ...{ baseFeePerGas: '0x7', transactions: [] },
     }

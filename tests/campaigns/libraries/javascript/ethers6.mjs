@@ -2,7 +2,8 @@
 import { Contract, ContractFactory, JsonRpcProvider, Wallet } from 'ethers'
 import { board, equal, key, POLL_MS, run, sleep, spenderKey, token, until, url, watchEvents } from './flows.mjs'
 
-const provider = new JsonRpcProvider(url)
+// The default cache of 250 ms gives the nonce of a transaction to the next one: findings/ethers-cached-nonce.sh
+const provider = new JsonRpcProvider(url, undefined, { cacheTimeout: -1 })
 const wallet = new Wallet(key, provider)
 
 async function deployed({ abi, bytecode }, ...args) {
