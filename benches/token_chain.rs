@@ -127,6 +127,7 @@ fn open_block(spec: &Arc<ChainSpec>, state: &State) -> PendingBlock {
         mix_hash: B256::ZERO,
         beneficiary: Address::repeat_byte(9),
         gas_limit: header.gas_limit,
+        exact_gas_limit: None,
         extra_data: Bytes::new(),
         base_fee: None,
         parent_beacon_block_root: B256::ZERO,
