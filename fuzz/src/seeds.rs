@@ -273,6 +273,7 @@ fn right_value(kind: Kind, hash: B256) -> String {
         Kind::RawTransactions => "[\"0x00\"]".to_owned(),
         Kind::ReorgPairs => "[[\"0x00\",0]]".to_owned(),
         Kind::Slot => "\"0x0\"".to_owned(),
+        Kind::Reset => "{\"forking\":null}".to_owned(),
         Kind::Slots => "[\"0x0\",\"0x00\"]".to_owned(),
         Kind::StorageRequests => format!("{{\"{contract}\":[\"0x1\"]}}"),
         Kind::StateOverrides => format!("{{\"{contract}\":{{\"balance\":\"0x1\",\"stateDiff\":{{\"{hash}\":\"{hash}\"}}}}}}"),
