@@ -87,6 +87,7 @@ LIBRARIES = [
     Library("web3.js-4", "4.16.0", javascript("web3js4.mjs")),
     Library("web3.py-8", "8.0.0", python("web3_flows", "web3_8")),
     Library("titanoboa", "0.2.8", python("boa_flows", "boa"), ("deploy", "allowance", "transfer")),
+    Library("eth-ape", "0.8.52", python("ape_flows", "ape"), ("deploy", "allowance", "transfer", "confirmations")),
 ]
 
 
