@@ -47,7 +47,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -na
 UNIT_TESTS := tests/unit
 # Import path of the shared test code and of the campaigns.
 TEST_PATH := tests/support:tests/campaigns
-PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py docs/capacity_tables.py docs/start_tables.py docs/opcode_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
+PYTHON_SOURCES := python tests benches docs/render.py docs/tables.py docs/scale_tables.py docs/capacity_tables.py docs/start_tables.py docs/opcode_tables.py docs/library_tables.py deploy/grafana/render.py deploy/container/healthcheck.py
 COMPILER := tests/support/payments/contracts/compiler
 
 export FORESEAL_SHARED

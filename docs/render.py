@@ -13,6 +13,7 @@ from typing import Any
 
 import capacity_tables
 import cluster_tables
+import library_tables
 import opcode_tables
 import orjson
 import scale_tables
@@ -237,6 +238,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "scale_regions": scale_tables.regions,
     **cluster_tables.PARTS,
     **capacity_tables.PARTS,
+    **library_tables.PARTS,
     **opcode_tables.PARTS,
     "nodes": tables.nodes,
     "crates_and_packages": tables.crates_and_packages,

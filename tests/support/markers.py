@@ -18,6 +18,7 @@ BY_PATH = {
     "e2e/bench": ("slow",),
     "e2e/browser": ("browser",),
     "e2e/clients/test_ethers.py": ("npm",),
+    "e2e/clients/test_stock_libraries.py": ("npm", "slow"),
     "e2e/clients/test_viem.py": ("npm",),
     "e2e/clients/test_web3_modules.py": ("slow",),
     "e2e/clients/test_web3js.py": ("npm",),

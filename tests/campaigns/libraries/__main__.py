@@ -39,7 +39,8 @@ def main() -> int:
     if given.save is not None:
         # A run of some combinations retains the results of the others.
         versions, outcomes = read_outcomes(given.save)
-        report.versions = {**versions, **report.versions}
+        versions |= report.versions
+        report.versions = {name: versions[name] for name in names if name in versions}
         merged = {**{outcome.key: outcome for outcome in outcomes}, **{each.key: each for each in report.outcomes}}
         report.outcomes = sorted(merged.values(), key=lambda outcome: names.index(outcome.library))
     origins = (f"make clients ROUNDS={given.rounds} SEED={given.seed}", ("web3", "eth-account"))

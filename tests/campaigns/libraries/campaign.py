@@ -142,7 +142,7 @@ def must_pass(outcome: Outcome) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is run."""
+    """Choice of combinations, and their rounds."""
 
     rounds: int
     seed: int = 1
