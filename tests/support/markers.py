@@ -33,6 +33,7 @@ BY_PATH = {
     "integration/openrpc": ("npm",),
     "integration/pages": ("npm",),
     "integration/payments/contracts/test_compiled.py": ("npm",),
+    "integration/payments/ledger/test_poolers.py": ("proxy",),
 }
 """Markers of all tests below a path."""
 

@@ -28,6 +28,7 @@ mod store_meta;
 mod store_update;
 mod stored;
 mod view;
+mod view_mode;
 
 pub use archive_caches::{ArchiveCaches, CacheSizes};
 pub use block_counts::BlockCounts;

@@ -1,13 +1,5 @@
 //! How a request's names of blocks resolve in a view: one mode for each endpoint of a node.
 
-use std::sync::Arc;
-
-use alloy_primitives::B256;
-use foreseal_primitives::Transaction;
-use foreseal_state::StateError;
-
-use crate::{BlockId, Position, View};
-
 /// Mode in which a request reads a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
 pub enum ReadMode {
@@ -31,57 +23,5 @@ impl ReadMode {
             "preconfirmed" => Self::Preconfirmed,
             _ => return None,
         })
-    }
-}
-
-impl View {
-    /// Returns this view in `mode`.
-    #[must_use]
-    pub fn in_mode(self: &Arc<Self>, mode: ReadMode) -> Arc<Self> {
-        if self.mode == mode { self.clone() } else { Arc::new(Self { mode, ..Self::clone(self) }) }
-    }
-
-    /// Returns the mode in which names of blocks resolve.
-    pub fn mode(&self) -> ReadMode {
-        self.mode
-    }
-
-    /// Returns the number of the newest block that a number names, sealed or being built.
-    pub fn newest_number(&self) -> u64 {
-        if self.shows_open_block() { self.pending.number() } else { self.latest().number() }
-    }
-
-    /// Returns the transaction with this hash if the block being built has it, in every mode.
-    pub fn open_transaction(&self, hash: &B256) -> Result<Option<Arc<Transaction>>, StateError> {
-        let position = self.any_transaction_position(hash)?;
-        let index = position.filter(|position| self.is_open(*position)).map(|position| position.index);
-        let found = index.and_then(|index| self.pending.block.transactions.get(index));
-        Ok(found.filter(|transaction| transaction.hash() == *hash).cloned())
-    }
-
-    /// Returns the block that `id` means in the mode of this view.
-    pub(crate) fn meaning(&self, id: BlockId) -> BlockId {
-        match id {
-            BlockId::Latest if self.shows_open_block() => BlockId::Pending,
-            BlockId::Number(number) if number == self.pending.number() && self.shows_open_block() => {
-                BlockId::Pending
-            }
-            id => id,
-        }
-    }
-
-    /// Returns `true` if `latest` is the block being built. A node that does not produce may have no step of it.
-    fn shows_open_block(&self) -> bool {
-        self.mode == ReadMode::Preconfirmed && !self.pending.steps.is_empty()
-    }
-
-    /// Returns `true` if hashes of steps, and of what is only in the block being built, are unknown.
-    pub(crate) fn hides_steps(&self) -> bool {
-        self.mode == ReadMode::Sealed
-    }
-
-    /// Returns `true` if the position is in the block being built.
-    pub(crate) fn is_open(&self, position: Position) -> bool {
-        position.number == self.pending.number()
     }
 }

@@ -247,15 +247,15 @@ def _run_task(plan: Plan, command: list[str], task: _Task) -> list[Outcome]:
     with recorded(task.url, plan.requests and plan.requests / f"{task.name}.jsonl") as url:
         variables = {
             "FORESEAL_URL": url,
-            "FORESEAL_SOCKET_URL": task.url.replace("http", "ws", 1),
+            "LIBRARY_SOCKET_URL": task.url.replace("http", "ws", 1),
             "FORESEAL_KEY": key_of(DEV_ACCOUNTS[task.account]),
-            "FORESEAL_SPENDER_KEY": key_of(DEV_ACCOUNTS[task.spender]),
-            "FORESEAL_FLOWS": ",".join(task.flows),
-            "FORESEAL_ROUNDS": str(plan.rounds),
+            "LIBRARY_SPENDER_KEY": key_of(DEV_ACCOUNTS[task.spender]),
+            "LIBRARY_FLOWS": ",".join(task.flows),
+            "LIBRARY_ROUNDS": str(plan.rounds),
             "FORESEAL_SEED": str(plan.seed + task.account),
-            "FORESEAL_BLOCK_MS": str(AUTOMINE_MS if task.mode == "automine" else BLOCK_SECONDS * 1000),
-            "FORESEAL_ROUND_MS": str(ROUND_MS),
-            "FORESEAL_CONTRACTS": str(CONTRACTS),
+            "LIBRARY_BLOCK_MS": str(AUTOMINE_MS if task.mode == "automine" else BLOCK_SECONDS * 1000),
+            "LIBRARY_ROUND_MS": str(ROUND_MS),
+            "LIBRARY_CONTRACTS": str(CONTRACTS),
         }
         ended = subprocess.run(
             command,

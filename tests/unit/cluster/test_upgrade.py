@@ -13,9 +13,9 @@ def test_deployed_configuration_gets_all_nodes_on_loopback(tmp_path: Path) -> No
     describe_haproxy("haproxy", tmp_path, 8545, [1001, 1002, 1003, 1004])
     text = (tmp_path / "haproxy.cfg").read_text()
     assert "bind 127.0.0.1:8545" in text
-    assert [text.count(f"127.0.0.1:{port}") for port in (1001, 1002, 1003, 1004)] == [2, 2, 2, 2]
+    assert [text.count(f"127.0.0.1:{port}") for port in (1001, 1002, 1003, 1004)] == [4, 4, 4, 4]
     assert "10.0.0." not in text
-    assert text.count("backup no-check") == 4
+    assert text.count("backup no-check") == 8
 
 
 def test_configuration_without_nodes_is_rejected() -> None:

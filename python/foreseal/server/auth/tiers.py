@@ -12,7 +12,7 @@ from foreseal.rpc.core_protocol import Core
 from foreseal.rpc.discovery import METHODS as DISCOVERY_METHODS
 from foreseal.rpc.filters import FilterTable, TierFilters
 from foreseal.rpc.rate import UNLIMITED, Rate
-from foreseal.server.http.paths import READ_MODES, STANDARD
+from foreseal.server.paths import READ_MODES, STANDARD
 from foreseal.server.settings import Settings, SettingsError
 from foreseal.server.settings.model import DEDICATED, EXTENSION, PUBLIC
 

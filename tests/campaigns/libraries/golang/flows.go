@@ -32,8 +32,8 @@ type (
 )
 
 var (
-	blockTime = time.Duration(number("FORESEAL_BLOCK_MS")) * time.Millisecond
-	roundTime = time.Duration(number("FORESEAL_ROUND_MS")) * time.Millisecond
+	blockTime = time.Duration(number("LIBRARY_BLOCK_MS")) * time.Millisecond
+	roundTime = time.Duration(number("LIBRARY_ROUND_MS")) * time.Millisecond
 	moments   = rand.New(rand.NewSource(int64(number("FORESEAL_SEED"))))
 )
 
@@ -70,7 +70,7 @@ func artifact(name string) (abi.ABI, []byte) {
 		Abi      json.RawMessage
 		Bytecode string
 	}
-	text := must(os.ReadFile(filepath.Join(variable("FORESEAL_CONTRACTS"), name+".json")))
+	text := must(os.ReadFile(filepath.Join(variable("LIBRARY_CONTRACTS"), name+".json")))
 	if err := json.Unmarshal(text, &read); err != nil {
 		panic(err)
 	}
@@ -79,14 +79,14 @@ func artifact(name string) (abi.ABI, []byte) {
 
 // run runs the requested flows and prints a line of JSON for each round.
 func run(flows map[string]flow) {
-	for _, name := range strings.Split(variable("FORESEAL_FLOWS"), ",") {
+	for _, name := range strings.Split(variable("LIBRARY_FLOWS"), ",") {
 		repeated, rounds, err := flows[name]()
 		if err != nil {
 			report(name, 0, err)
 			continue
 		}
 		if repeated != nil {
-			for range number("FORESEAL_ROUNDS") {
+			for range number("LIBRARY_ROUNDS") {
 				rounds = append(rounds, repeated)
 			}
 		}

@@ -21,7 +21,7 @@ var (
 	client  = must(ethclient.Dial(variable("FORESEAL_URL")))
 	chain   = must(client.ChainID(context.Background()))
 	owner   = account("FORESEAL_KEY")
-	spender = account("FORESEAL_SPENDER_KEY")
+	spender = account("LIBRARY_SPENDER_KEY")
 )
 
 func account(name string) *bind.TransactOpts {
@@ -254,7 +254,7 @@ func replacement() (round, []round, error) {
 func events() (round, []round, error) {
 	board, err := prepared("Board", big.NewInt(7))
 	return nil, []round{func() error {
-		socket, err := ethclient.Dial(variable("FORESEAL_SOCKET_URL"))
+		socket, err := ethclient.Dial(variable("LIBRARY_SOCKET_URL"))
 		if err != nil {
 			return err
 		}

@@ -1,17 +1,17 @@
 // Rounds of the flows that each library runs, and their output: one line of JSON per round.
 import { readFileSync } from 'node:fs'
 
-const { FORESEAL_URL, FORESEAL_SOCKET_URL, FORESEAL_KEY, FORESEAL_SPENDER_KEY, FORESEAL_CONTRACTS } = process.env
+const { FORESEAL_URL, LIBRARY_SOCKET_URL, FORESEAL_KEY, LIBRARY_SPENDER_KEY, LIBRARY_CONTRACTS } = process.env
 export const url = FORESEAL_URL
-export const socketUrl = FORESEAL_SOCKET_URL
+export const socketUrl = LIBRARY_SOCKET_URL
 export const key = FORESEAL_KEY
-export const spenderKey = FORESEAL_SPENDER_KEY
+export const spenderKey = LIBRARY_SPENDER_KEY
 
 // Blocks during which events are watched.
 const WATCHED_BLOCKS = 20
-const ROUNDS = Number(process.env.FORESEAL_ROUNDS)
-const BLOCK_MS = Number(process.env.FORESEAL_BLOCK_MS)
-const ROUND_MS = Number(process.env.FORESEAL_ROUND_MS)
+const ROUNDS = Number(process.env.LIBRARY_ROUNDS)
+const BLOCK_MS = Number(process.env.LIBRARY_BLOCK_MS)
+const ROUND_MS = Number(process.env.LIBRARY_ROUND_MS)
 /** Longer than the longest default of a polling interval, 4 s. */
 export const POLL_MS = 5000
 // Longest pause between two events. ethers 5 hears those of at most ten blocks in each poll.
@@ -22,7 +22,7 @@ export const board = contract('Board')
 export const token = contract('Token')
 
 function contract(name) {
-  return JSON.parse(readFileSync(`${FORESEAL_CONTRACTS}/${name}.json`, 'utf8'))
+  return JSON.parse(readFileSync(`${LIBRARY_CONTRACTS}/${name}.json`, 'utf8'))
 }
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -50,7 +50,7 @@ export function equal(got, expected, what) {
  * round that is repeated; a list is one round each.
  */
 export async function run(flows) {
-  for (const flow of process.env.FORESEAL_FLOWS.split(',')) {
+  for (const flow of process.env.LIBRARY_FLOWS.split(',')) {
     let rounds
     try {
       rounds = await flows[flow]()

@@ -11,11 +11,11 @@ from typing import Any
 
 URL = os.environ["FORESEAL_URL"]
 KEY = os.environ["FORESEAL_KEY"]
-SPENDER_KEY = os.environ["FORESEAL_SPENDER_KEY"]
+SPENDER_KEY = os.environ["LIBRARY_SPENDER_KEY"]
 WATCHED_BLOCKS = 20
 """Number of blocks during which events are watched."""
-ROUNDS = int(os.environ["FORESEAL_ROUNDS"])
-BLOCK_SECONDS = int(os.environ["FORESEAL_BLOCK_MS"]) / 1000
+ROUNDS = int(os.environ["LIBRARY_ROUNDS"])
+BLOCK_SECONDS = int(os.environ["LIBRARY_BLOCK_MS"]) / 1000
 # Seconds after the last event in which none may be repeated, and in which a missing one may arrive.
 QUIET, LATE = 6.0, 20.0
 LONGEST_ERROR = 400
@@ -30,7 +30,7 @@ random_moment = random.Random(int(os.environ["FORESEAL_SEED"])).random
 
 def contract(name: str) -> tuple[list[dict[str, Any]], str]:
     """Return ABI and creation code of a contract of tests/support/contracts."""
-    artifact = json.loads((Path(os.environ["FORESEAL_CONTRACTS"]) / f"{name}.json").read_text())
+    artifact = json.loads((Path(os.environ["LIBRARY_CONTRACTS"]) / f"{name}.json").read_text())
     return artifact["abi"], artifact["bytecode"]
 
 
@@ -52,7 +52,7 @@ def run(flows: dict[str, Flow]) -> None:
     A flow is a function that prepares it and returns its rounds: a function is one round that is repeated, a sequence
     is one round each.
     """
-    for name in os.environ["FORESEAL_FLOWS"].split(","):
+    for name in os.environ["LIBRARY_FLOWS"].split(","):
         try:
             made = flows[name]()
         except Exception as error:
