@@ -15,7 +15,7 @@ from foreseal.errors import RpcError
 
 JUNK = "test test test test test test test test test test test junk"
 ALICE = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
-DEV_CHAIN = {"kind": "dev", "chain_id": 31337, "mnemonic": JUNK, "accounts": 3, "balance": hex(10**21)}
+DEV_CHAIN = {"kind": "dev", "chain_id": 31337, "mnemonic": JUNK, "accounts": 3, "balance": hex(10**21), "timestamp": 0}
 
 
 def settings(datadir: Path, **changes: Any) -> bytes:

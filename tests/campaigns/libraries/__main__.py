@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 
 from campaign_cli import conclude, options, show
+from foreseal.bench import provenance
+from foreseal.bench.provenance import source_state
 from libraries.campaign import ONCE_FLOWS, SCRIPT_FLOWS, Outcome, Plan, read_outcomes, run
 from libraries.chains import CONTROL, ENDPOINTS, MODES
 from libraries.library import LIBRARIES
@@ -37,8 +39,9 @@ def main() -> int:
     faults = report.faults
     show(report, faults)
     if given.save is not None:
-        # A run of some combinations retains the results of the others.
-        versions, outcomes = read_outcomes(given.save)
+        # A run of some combinations retains the results of the others on the same clean commit.
+        commit, is_dirty = source_state(Path(provenance.__file__))
+        versions, outcomes = read_outcomes(given.save, None if is_dirty else commit)
         versions |= report.versions
         report.versions = {name: versions[name] for name in names if name in versions}
         merged = {**{outcome.key: outcome for outcome in outcomes}, **{each.key: each for each in report.outcomes}}

@@ -72,11 +72,15 @@ class Outcome:
         return 0 < self.rounds == self.passed
 
 
-def read_outcomes(file: Path) -> tuple[dict[str, str], list[Outcome]]:
-    """Return versions and outcomes of a saved result; nothing if the file does not exist."""
-    if not file.exists():
+def read_outcomes(file: Path, commit: str | None) -> tuple[dict[str, str], list[Outcome]]:
+    """Return versions and outcomes of a saved result.
+
+    Nothing if the file does not exist, or was not measured on this commit without local changes.
+    """
+    saved = json.loads(file.read_text()) if file.exists() else {}
+    if not saved or commit is None or (saved["commit"], saved["dirty"]) != (commit, False):
         return {}, []
-    figures = json.loads(file.read_text())["figures"]
+    figures = saved["figures"]
     return figures["versions"], [Outcome(**outcome) for outcome in figures["outcomes"]]
 
 

@@ -22,10 +22,10 @@ from foreseal.server.auth.origins import (
     has_page_origin,
     wrong_origin,
 )
-from foreseal.server.paths import READ_MODES, STANDARD
 from foreseal.server.http.transport_limits import transport_limits
 from foreseal.server.metrics import MetricSources, join, render
 from foreseal.server.metrics.read import ConnectionCounts, MeasuredNode
+from foreseal.server.paths import READ_MODES, STANDARD
 from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.settings import Settings
 
