@@ -92,8 +92,11 @@ impl ReceiptWait {
         let removed =
             if node.pool().contains(&hash) { None } else { removal_reason(&node.pool().status(&hash)) };
         let view = node.view().ok_or(Error::Starting)?.in_mode(self.mode);
-        if let Some(receipt) = receipt_within(&view, &hash, self.max_size)? {
-            return Ok(Some(receipt));
+        match receipt_within(&view, &hash, self.max_size) {
+            Ok(Some(receipt)) => return Ok(Some(receipt)),
+            // What ended production may have damaged the store as well: the cause is reported.
+            Err(error) if production.is_ok() => return Err(error),
+            Ok(None) | Err(_) => {}
         }
         if let Some(reason) = removed {
             return Err(SyncError::NotExecutable { hash, reason }.into());

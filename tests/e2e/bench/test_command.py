@@ -39,12 +39,14 @@ def test_run_prints_and_saves_its_figures(tmp_path: Path) -> None:
     assert {cell["row"] for cell in report["reads"]} == {row.name for row in ROWS}
     assert {cell["row"] for cell in report["reads_after_restart"]} == {row.name for row in ROWS}
     (node,) = report["nodes"]
-    assert node["version"].startswith("foreseal/")
+    assert node["version"].startswith("anvil-compatible/foreseal/")
     assert node["transport"] == default_value(TABLE["server.transport"])
     assert 0 < node["start_ms"] < 60_000
     for key in ("open_loop", "sends", "visibility", "fanout"):
         assert report[key], key
-    assert re.search(rf"^node +foreseal +foreseal/.*, transport {node['transport']}$", ended.stdout, re.MULTILINE)
+    assert re.search(
+        rf"^node +foreseal +anvil-compatible/foreseal/.*, transport {node['transport']}$", ended.stdout, re.MULTILINE
+    )
     for row in ROWS:
         assert f"{row.name}, 2 " in ended.stdout, row.name
     assert re.search(r"^reads, repetition 1 of 1: (\d+) of \1, .* elapsed, about .* left$", ended.stderr, re.MULTILINE)

@@ -60,7 +60,7 @@ def test_node_information_is_typed(client: Client) -> None:
     assert client.block_number() >= status.latest
     assert client.gas_price() > client.max_priority_fee_per_gas() >= 0
     assert client.blob_base_fee() >= 1
-    assert client.request("web3_clientVersion").startswith("foreseal/")
+    assert client.request("web3_clientVersion").startswith("anvil-compatible/foreseal/")
 
 
 def test_a_transaction_from_its_submission_to_its_sealed_block(client: Client) -> None:

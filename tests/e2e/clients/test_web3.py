@@ -60,7 +60,7 @@ def deployed_board(w3: Web3) -> Any:
 def test_the_chain_is_recognized(w3: Web3) -> None:
     assert w3.is_connected()
     assert w3.eth.chain_id == 31337
-    assert w3.client_version.lower().startswith("foreseal/")
+    assert w3.client_version.lower().startswith("anvil-compatible/foreseal/")
     assert w3.eth.syncing is False
     assert w3.eth.get_balance(Account.create().address, "pending") == 0
     assert w3.eth.fee_history(1, "latest", [50])["oldestBlock"] <= w3.eth.block_number
