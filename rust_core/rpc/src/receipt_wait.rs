@@ -94,7 +94,7 @@ impl ReceiptWait {
         let view = node.view().ok_or(Error::Starting)?.in_mode(self.mode);
         match receipt_within(&view, &hash, self.max_size) {
             Ok(Some(receipt)) => return Ok(Some(receipt)),
-            // What ended production may have damaged the store as well: the cause is reported.
+            // The cause is reported: a fault that ended production may have damaged the store as well.
             Err(error) if production.is_ok() => return Err(error),
             Ok(None) | Err(_) => {}
         }

@@ -25,7 +25,6 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Hash => "\"0x00000000000000000000000000000000000000000000000000000000000000aa\"",
         Kind::Milliseconds => "100",
         Kind::Mine => "{\"blocks\":1}",
-        Kind::Reset => "{}",
         Kind::Number => "2",
         Kind::Password => "\"\"",
         Kind::PayloadAttributes => {
@@ -41,7 +40,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::StorageRequests => "{\"0x00000000000000000000000000000000000000aa\":[\"0x1\"]}",
         Kind::StateOverrides => "{\"0x00000000000000000000000000000000000000aa\":{\"balance\":\"0x1\"}}",
         Kind::Subscription => "\"logs\"",
-        Kind::SubscriptionOptions => "{}",
+        Kind::Reset | Kind::SubscriptionOptions => "{}",
         Kind::TraceCallConfig => "{\"tracer\":\"callTracer\",\"txIndex\":\"0x0\"}",
         Kind::TraceConfig => "{\"tracer\":\"callTracer\"}",
         Kind::TypedData => "{\"types\":{\"T\":[]},\"primaryType\":\"T\",\"domain\":{},\"message\":{}}",
