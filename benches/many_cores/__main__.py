@@ -17,7 +17,7 @@ from benches.load.launched_node import dev_node
 from benches.load.workers import LOGGED, served_process
 from benches.many_cores.charts import charts
 from benches.many_cores.measurement import ACCOUNTS, CALLS, closed_figures, read_figures, send_figures
-from benches.many_cores.node_processes import find_processes
+from benches.many_cores.node_processes import find_processes, wait_until_loaded
 from benches.many_cores.placement import pin, place
 from benches.many_cores.send_cost import max_workers, per_added_core, send_cost
 
@@ -47,6 +47,7 @@ def measure_node(folder: Path, transport: str, workers: int, given: argparse.Nam
     where = place(cores, workers)
     with served_process(*arguments, workers=workers) as (port, process):
         found = find_processes(process.pid)
+        wait_until_loaded(found)
         pin(found.sequencer, where.sequencer if workers > 1 else where.workers[0])
         for pid, own in zip(found.workers, where.workers, strict=True):
             pin(pid, own)

@@ -1,12 +1,15 @@
 """Sequencer and workers of a running node, and the processor time of their threads."""
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _MODULE = b"foreseal.supervisor.process"
+# The thread of a starting node that loads the trusted setup of blobs at the lowest priority.
+_LOADING = "foreseal-kzg"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -75,3 +78,12 @@ def find_processes(supervisor: int) -> NodeProcesses:
         return NodeProcesses(supervisor, (supervisor,))
     sequencer = found.pop("sequencer")
     return NodeProcesses(sequencer, tuple(found[name] for name in sorted(found)))
+
+
+def wait_until_loaded(processes: NodeProcesses, limit: float = 120.0) -> None:
+    """Wait until the work in the background of a start ends; TimeoutError after `limit` seconds."""
+    deadline = time.monotonic() + limit
+    while any(_LOADING in read_cpu(pid).names.values() for pid in (processes.sequencer, *processes.workers)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"a process did not load the trusted setup of blobs within {limit:g} s")
+        time.sleep(0.1)

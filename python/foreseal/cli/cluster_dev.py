@@ -23,12 +23,11 @@ from foreseal.cluster.load_balancer import LoadBalancer
 from foreseal.cluster.local_cluster import ClusterLayout, LocalCluster, running
 from foreseal.cluster.node_process import SequencerRole
 from foreseal.etcd_version import OLDEST_ETCD, format_version
-from foreseal.server.settings.model import WEI, DevChain
+from foreseal.server.settings.model import WEI, DevChain, default_value
+from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import listen
 
 _CHECK_INTERVAL = 0.2
-# Default seconds of a block.
-_BLOCK_TIME = 2
 
 # Variables for another terminal.
 _VARIABLES = """\
@@ -123,7 +122,8 @@ def _genesis() -> bytes:
     dev = DevChain()
     accounts = derive_accounts(dev.mnemonic, dev.accounts)
     genesis = build_genesis(dev.chain_id, [(address, dev.balance * WEI) for address, _ in accounts])
-    genesis["timestamp"] = hex(int(time.time()) // _BLOCK_TIME * _BLOCK_TIME)
+    block_seconds = default_value(TABLE["node.block_time"]) // 1000
+    genesis["timestamp"] = hex(int(time.time()) // block_seconds * block_seconds)
     return orjson.dumps(genesis)
 
 

@@ -62,15 +62,15 @@ class CallRouter:
     ) -> CallOutcome | asyncio.Future[CallOutcome]:
         """Start a call against `reader`. Return its outcome if it is immediate, otherwise the future of it.
 
-        `exchange` belongs to a persistent connection; without one subscriptions are unavailable. `limiter` is that of a
-        caller with its own limits.
+        `exchange` belongs to a persistent connection; without one the core rejects subscriptions. `limiter` is that of
+        a caller with its own limits.
         """
         if method in self._apart:
             refusal = self._refusal(method, limiter)
             if refusal is not None:
                 return refusal
-            if method in SUBSCRIPTION_METHODS:
-                return _no_connection(method) if exchange is None else exchange.call(method, params)
+            if method in SUBSCRIPTION_METHODS and exchange is not None:
+                return exchange.call(method, params)
             if method in discovery.METHODS and self._registered and method not in self._registered:
                 return self._listing(reader, method, params, limiter)
             if method in FILTER_METHODS and self.filters is not None and method not in self._registered:
@@ -134,11 +134,3 @@ class CallRouter:
                 limiter.count_refusal("calls")
             return busy("calls", self._max_calls, "too many concurrent calls: try again")
         return None if limiter is None else limiter.check_concurrency()
-
-
-def _no_connection(method: str) -> RpcError:
-    """Return the error for a subscription over HTTP, with the same text as the core's."""
-    message = (
-        f"the method {method} does not exist/is not available: it needs a WebSocket; connect to the same URL with ws://"
-    )
-    return RpcError(error_codes.METHOD, message, None)

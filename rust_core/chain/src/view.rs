@@ -241,7 +241,7 @@ impl View {
     /// Returns the position of the transaction with this hash. It may be ahead of this view.
     pub fn transaction_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         let found = self.any_transaction_position(hash)?;
-        Ok(found.filter(|position| !(self.hides_steps() && self.is_open(*position))))
+        Ok(found.filter(|position| self.is_visible(*position)))
     }
 
     /// Returns the position of the transaction with this hash, in every mode.
@@ -282,7 +282,7 @@ impl View {
             (None, Some(archive)) => archive.step(hash)?,
             (found, _) => found,
         };
-        Ok(found.filter(|position| !(self.hides_steps() && self.is_open(*position))))
+        Ok(found.filter(|position| self.is_visible(*position)))
     }
 
     fn by_hash(&self, hash: &B256, require_canonical: bool) -> Result<Arc<ExecutedBlock>, ResolveError> {

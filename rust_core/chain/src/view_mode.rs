@@ -54,8 +54,13 @@ impl View {
         self.mode == ReadMode::Sealed
     }
 
+    /// Returns `true` if the mode of this view shows the position.
+    pub(crate) fn is_visible(&self, position: Position) -> bool {
+        !(self.hides_steps() && self.is_open(position))
+    }
+
     /// Returns `true` if the position is in the block being built.
-    pub(crate) fn is_open(&self, position: Position) -> bool {
+    fn is_open(&self, position: Position) -> bool {
         position.number == self.pending.number()
     }
 }

@@ -13,14 +13,11 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_chain::{Change as FeedChange, Clock, EventKind, SteppedClock, changes};
-use foreseal_journal::RealDisk;
-use foreseal_node::{
-    Development, InspectionPoint, Mining, Node, NodeEnvironment, Producer, Sequencer, Settings, Watcher,
-};
+use foreseal_node::{Development, InspectionPoint, Mining, Node, Producer, Sequencer, Settings, Watcher};
 use foreseal_primitives::{Change, Override};
 use foreseal_testkit::{Fees, Wallet};
 use parking_lot::Mutex;
-use support::{OTHER_ACCOUNT, STEP, balance, settings};
+use support::{OTHER_ACCOUNT, STEP, balance, environment, settings};
 
 /// Number of the newest sealed block and index of the pending step, in each published view.
 type Published = Vec<(u64, u64)>;
@@ -55,13 +52,7 @@ impl WatchedNode {
         let development = Some(Development { automine, ..Development::default() });
         let settings = Settings { development, ..settings(datadir, wallets) };
         let clock = Arc::new(SteppedClock::default());
-        let environment = NodeEnvironment {
-            clock: clock.clone(),
-            randomness: Box::new(|| B256::ZERO),
-            secret: Box::new(|| B256::repeat_byte(1)),
-            disk: Arc::new(RealDisk),
-        };
-        let node = Arc::new(Node::open(settings, environment).unwrap());
+        let node = Arc::new(Node::open(settings, environment(clock.clone())).unwrap());
         let log = Arc::new(ViewLog::default());
         log.node.set(Arc::downgrade(&node)).unwrap();
         let producer = node.start_watched(log.clone()).unwrap().unwrap();

@@ -17,7 +17,7 @@ use foreseal_journal::{Disk, DiskFile, RealDisk};
 use foreseal_node::{ControlError, Node, NodeEnvironment};
 use foreseal_replication::Phase;
 use foreseal_testkit::{Fees, Wallet};
-use support::{Bench, STEP, settings};
+use support::{Bench, STEP, environment, settings};
 
 /// Timeout of a test whose node does not make progress.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -203,13 +203,7 @@ fn a_read_only_node_is_ready_at_any_age() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let clock = Arc::<SteppedClock>::default();
     let settings = foreseal_node::Settings { produce: false, ..settings(datadir.path(), &wallets) };
-    let environment = NodeEnvironment {
-        clock: clock.clone(),
-        randomness: Box::new(|| B256::ZERO),
-        secret: Box::new(|| B256::repeat_byte(1)),
-        disk: Arc::new(RealDisk),
-    };
-    let node = Node::open(settings, environment).unwrap();
+    let node = Node::open(settings, environment(clock.clone())).unwrap();
     assert!(node.status().ready(node.tick_limit()).is_err(), "not before its journal is replayed");
     assert!(node.start_stepped().unwrap().is_none());
     clock.advance(Duration::from_hours(1));

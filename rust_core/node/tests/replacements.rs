@@ -6,13 +6,11 @@ mod support;
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use alloy_primitives::B256;
 use foreseal_chain::{Clock, SteppedClock};
-use foreseal_journal::RealDisk;
-use foreseal_node::{InspectionPoint, Node, NodeEnvironment, Watcher};
+use foreseal_node::{InspectionPoint, Node, Watcher};
 use foreseal_testkit::{Fees, Wallet};
 use parking_lot::Mutex;
-use support::{OTHER_ACCOUNT, STEP, settings};
+use support::{OTHER_ACCOUNT, STEP, environment, settings};
 
 /// Submits a replacement at each point of a step and records the error, or `None` if it was acknowledged.
 #[derive(Default)]
@@ -36,13 +34,7 @@ impl Watcher for Replacer {
 fn replaced_during_a_step() -> Vec<(InspectionPoint, Option<String>)> {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let clock = Arc::new(SteppedClock::default());
-    let environment = NodeEnvironment {
-        clock: clock.clone(),
-        randomness: Box::new(|| B256::ZERO),
-        secret: Box::new(|| B256::repeat_byte(1)),
-        disk: Arc::new(RealDisk),
-    };
-    let node = Arc::new(Node::open(settings(datadir.path(), &wallets), environment).unwrap());
+    let node = Arc::new(Node::open(settings(datadir.path(), &wallets), environment(clock.clone())).unwrap());
     let replacer = Arc::new(Replacer::default());
     replacer.node.set(Arc::downgrade(&node)).unwrap();
     let mut producer = node.start_watched(replacer.clone()).unwrap().unwrap();

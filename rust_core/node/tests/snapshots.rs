@@ -16,16 +16,15 @@ use std::{
     time::Duration,
 };
 
-use alloy_primitives::B256;
 use foreseal_backup::{BackupError, DataDirSnapshots, Manifest, SnapshotTarget, receive_snapshot};
 use foreseal_chain::{Clock, StepCursor, SteppedClock, SystemClock, View, datadir::CopyProgress};
 use foreseal_journal::{Identity, RealDisk, check};
-use foreseal_node::{Node, NodeEnvironment, Producer, Role, Settings, StoreSettings};
+use foreseal_node::{Node, Producer, Role, Settings, StoreSettings};
 use foreseal_replication::{SnapshotFetchError, SnapshotSource, fetch_snapshot, wire::Ending};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use parking_lot::Mutex;
 use support::{
-    Bench, STEP, fingerprint,
+    Bench, STEP, environment, fingerprint,
     pair::{caught_up, follow_from, follow_here, serving, socket},
 };
 
@@ -47,13 +46,7 @@ impl Leader {
         let store = StoreSettings { retention, ..StoreSettings::default() };
         let settings = Settings { store, segment_bytes: 1 << 16, ..serving(datadir, &wallets) };
         let clock = Arc::<SteppedClock>::default();
-        let environment = NodeEnvironment {
-            clock: clock.clone(),
-            randomness: Box::new(|| B256::ZERO),
-            secret: Box::new(|| B256::repeat_byte(1)),
-            disk: Arc::new(RealDisk),
-        };
-        let node = Node::open(settings.clone(), environment).unwrap();
+        let node = Node::open(settings.clone(), environment(clock.clone())).unwrap();
         node.serve_snapshots(snapshots(&node));
         let producer = node.start_stepped().unwrap().unwrap();
         let workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 5);

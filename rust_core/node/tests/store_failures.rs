@@ -6,13 +6,10 @@ mod support;
 
 use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
-use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{
-    Development, JournalRepair, Node, NodeEnvironment, NodeError, Settings, StartError, StoreSettings,
-};
+use foreseal_node::{Development, JournalRepair, Node, NodeError, Settings, StartError, StoreSettings};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload};
-use support::{Bench, fingerprint, settings};
+use support::{Bench, environment, fingerprint, settings};
 
 fn development(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings { development: Some(Development::default()), ..settings(datadir, wallets) }
@@ -47,13 +44,7 @@ fn a_full_store_ends_production_but_not_reads() {
     fs::remove_dir_all(datadir.path().join("store")).unwrap();
     let store = StoreSettings { map_size: 1 << 20, ..StoreSettings::default() };
     let small = Settings { store, ..development(datadir.path(), &wallets) };
-    let environment = NodeEnvironment {
-        clock: clock.clone(),
-        randomness: Box::new(|| B256::ZERO),
-        secret: Box::new(|| B256::repeat_byte(1)),
-        disk: Arc::new(RealDisk),
-    };
-    let node = Node::open(small, environment).unwrap();
+    let node = Node::open(small, environment(clock.clone())).unwrap();
     let error = node.start_stepped().map(drop).unwrap_err().to_string();
     assert!(error.contains("cannot write the store"), "{error}");
     assert_eq!(fingerprint(&node.view().expect("what is durable is shown")), before);

@@ -6,23 +6,18 @@ use crate::{
     Argument, Context, Error, Kind, Method,
     answer_size::{SizeBounds, data_size},
     call_args::CallArgs,
-    estimates::estimate_gas,
     json::{Object, write_access_list, write_data},
     params::Params,
     revert,
 };
 
-const TRANSACTION: Argument = Argument::required("transaction", Kind::Call);
+pub(crate) const TRANSACTION: Argument = Argument::required("transaction", Kind::Call);
 const BLOCK: Argument = Argument::block("block");
-const BLOCK_OF_ESTIMATE: Argument =
-    Argument::optional("block", Kind::Block).or("the higher estimate of latest and pending");
-const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverrides).or("none");
-const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
+pub(crate) const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverrides).or("none");
+pub(crate) const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
 
 pub const METHODS: &[Method] = &[
     Method::fast_path("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call).in_heavy_lane(),
-    Method::fast_path("eth_estimateGas", &[TRANSACTION, BLOCK_OF_ESTIMATE, STATE, OVERRIDES], estimate_gas)
-        .in_heavy_lane(),
     Method::worker_pool("eth_createAccessList", &[TRANSACTION, BLOCK, STATE], access_list),
 ];
 

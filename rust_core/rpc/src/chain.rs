@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::{
     Argument, Context, Error, Kind, Method, cluster,
-    development::node_info,
     json::{Object, write_data, write_quantity},
     params::Params,
 };
@@ -74,7 +73,15 @@ fn sha3(_: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
 }
 
 fn client_version(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    Ok(format!("\"{}\"", node_info::client_version(context)).into_bytes())
+    Ok(format!("\"{}\"", version_of_client(context)).into_bytes())
+}
+
+/// Returns the name and version of the node. On a development chain it begins with `anvil`, as
+/// `@nomicfoundation/hardhat-network-helpers` requires of a node with these methods.
+pub(crate) fn version_of_client(context: &Context<'_>) -> String {
+    let (version, os, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+    let compatible = if context.node.settings().development.is_some() { "anvil-compatible/" } else { "" };
+    format!("{compatible}foreseal/v{version}/{os}-{machine}/rust")
 }
 
 /// Returns the position of the request's view, and the age and role of this process.

@@ -9,14 +9,21 @@ use foreseal_evm::{CallRequest, Environment, EstimateError, estimate};
 use foreseal_state::{ComparedState, StateReader};
 
 use crate::{
-    Context, Error,
+    Argument, Context, Error, Kind, Method,
     call_args::{CallArgs, call_object},
+    calls::{OVERRIDES, STATE, TRANSACTION},
     json::write_quantity,
     params::Params,
 };
 
-/// Answers `eth_estimateGas`.
-pub fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+const BLOCK: Argument =
+    Argument::optional("block", Kind::Block).or("the higher estimate of latest and pending");
+
+pub const METHODS: &[Method] =
+    &[Method::fast_path("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas)
+        .in_heavy_lane()];
+
+fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let request = call_object(context, params)?.into();
     let block: Option<BlockId> = params.optional()?;
     let args = CallArgs { block: block.unwrap_or(BlockId::Latest), ..CallArgs::new(request) };
@@ -39,13 +46,12 @@ pub fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Ve
 /// If only one of `latest` and `pending` accepts the request, it decides; if neither, the error is that of `latest`.
 /// `pending` is not executed if `latest` accepts it, and the transactions of `pending` changed nothing that was read.
 fn estimate_newest(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
-    let view = context.view()?;
-    let open = view.pending();
-    let is_empty = open.block.transactions.is_empty() && open.written.is_empty();
     if context.mode != ReadMode::Standard {
         return estimate_at(context, args);
     }
-    let latest = view.latest();
+    let view = context.view()?;
+    let (latest, open) = (view.latest(), view.pending());
+    let is_empty = open.block.transactions.is_empty() && open.written.is_empty();
     let compared = ComparedState::new(&latest.state, &open.state);
     let state: &dyn StateReader = if is_empty { &latest.state } else { &compared };
     let limits = context.call_limits();

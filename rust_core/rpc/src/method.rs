@@ -91,8 +91,8 @@ impl Method {
     /// Returns the mode in which the method reads views for callers of an endpoint with `mode`. Methods that exist only
     /// because of steps show them on every endpoint.
     pub(crate) fn read_mode(&self, mode: ReadMode) -> ReadMode {
-        let is_of_steps = self.name.starts_with("foreseal_") || self.name.starts_with("base_");
-        if mode == ReadMode::Sealed && is_of_steps { ReadMode::Standard } else { mode }
+        let is_of_steps = || self.name.starts_with("foreseal_") || self.name.starts_with("base_");
+        if mode == ReadMode::Sealed && is_of_steps() { ReadMode::Standard } else { mode }
     }
 
     /// Rejects a caller that may not call the method.

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from differential.anvil import Anvil, anvil
-from differential.chain import Filled, filled, genesis_of
+from differential.chain import GAS_LIMIT, Filled, filled, genesis_of
 from differential.comparison import Comparison
 from differential.differences import (
     BLOCK,
@@ -23,6 +23,7 @@ from differential.differences import (
     failure,
     without,
 )
+from differential.lossless_gas import is_lossless, run
 from differential.workload import HISTORY, World
 from foreseal.errors import RpcError
 from live import RpcFailure
@@ -127,12 +128,17 @@ class Both:
         if isinstance(ours, Failure) or isinstance(theirs, Failure):
             self._same(f"eth_estimateGas {call}", ours, theirs)
             return
-        low, high = sorted((int(ours, 16), int(theirs, 16)))
-        if high > low * (1 + TOLERANCE):
-            self._fault(f"eth_estimateGas {call}", int(ours, 16), int(theirs, 16))
+        own, other = int(ours, 16), int(theirs, 16)
+        if other > own * (1 + TOLERANCE) or (own > other * (1 + TOLERANCE) and not self._anvil_loses(call, own)):
+            self._fault(f"eth_estimateGas {call}", own, other)
         results = self._call_both("eth_call", call | {"gas": ours})
         if any(isinstance(result, Failure) for result in results):
             self._fault(f"eth_call {call} with the gas of its estimate", *results)
+
+    def _anvil_loses(self, call: dict[str, Any], gas: int) -> bool:
+        """Return whether in anvil, too, more calls fail or less is spent with less gas than this estimate."""
+        highest = run(self._theirs, call, GAS_LIMIT)
+        return not is_lossless(self._theirs, call, int(gas / (1 + TOLERANCE)), highest)
 
     def _is_transfer(self, call: dict[str, Any]) -> bool:
         plain = call["data"] == "0x" and not call.get("accessList") and "to" in call

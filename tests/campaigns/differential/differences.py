@@ -63,10 +63,12 @@ CALLS = {
 
 ESTIMATES = {
     "value": "both stop searching within 1.5 % of the least gas that suffices, anvil elsewhere than Foreseal",
+    "lower gas": "anvil accepts any gas with which the request succeeds, also if calls inside fail; its traces decide",
     "transfers that fail": "anvil answers 21,000 untried: also to precompiled contracts, and from whoever cannot pay",
 }
-"""Differences of estimates within the tolerance."""
+"""Differences of estimates."""
 TOLERANCE = 0.015
+"""Share by which two estimates of one request may differ."""
 
 
 class Failure(NamedTuple):

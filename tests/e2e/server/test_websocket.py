@@ -67,6 +67,13 @@ def test_websocket_serves_the_methods_of_http(dev: LiveNode) -> None:
         assert (refused["error"]["code"], balance["result"]) == (-32004, "0x5")
 
 
+@pytest.mark.parametrize(("method", "params"), [("eth_subscribe", ["newHeads"]), ("eth_unsubscribe", ["0xab"])])
+def test_subscription_over_http_error_names_the_websocket(dev: LiveNode, method: str, params: list[str]) -> None:
+    error = dev.rpc.http_call(method, *params).json()["error"]
+    assert error["code"] == -32601
+    assert error["message"].endswith("it needs a WebSocket; connect to the same URL with ws://")
+
+
 def test_websocket_checks_host_origin_and_path(dev: LiveNode, admin: int) -> None:
     assert refusal(port_of(dev.url), Host="evil.example") == 403
     assert refusal(port_of(dev.url), "/ws") == 404

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Protocol
 
 from foreseal.rpc import Dispatcher, HttpReply, Limits, Registry
@@ -37,6 +36,9 @@ REFUSAL_REASONS = (
 _NOT_PUBLIC = "{} is not served on the public endpoint: use a dedicated one, or an API key"
 _NOT_HERE = "{} is not served on this endpoint"
 _NOT_FOR_EXTENSIONS = "{} is not served to browser extensions and apps: allow their origin with --allowed-origin"
+
+# Settings of a caller's own limits, in the order of `CallerTier`.
+_CALLER_SETTINGS = ("rate", "burst", "cpu", "cpu_burst")
 
 
 def _no_refusals() -> Counter[str]:
@@ -122,62 +124,51 @@ def build_tiers(
     A node that accepts pages of loopback origins has a tier `EXTENSION` for browser extensions and apps: that of
     anonymous callers without `development_methods`.
     """
-    methods, access = (*methods, *registry.methods), settings.access
+    methods = (*methods, *registry.methods)
     filters = build_filters(settings)
     refused = {name: dict(forbidden_methods(settings, name, methods)) for name in (DEDICATED, PUBLIC)}
-    limits = settings.limits
     counts = CallMetrics(settings.log.slow / 1000)
     own = Dispatcher(
-        node, limits, registry, refused[DEDICATED], call_metrics=counts, tier=DEDICATED, filters=filters[DEDICATED]
+        node,
+        settings.limits,
+        registry,
+        refused[DEDICATED],
+        call_metrics=counts,
+        tier=DEDICATED,
+        filters=filters[DEDICATED],
     )
 
-    def dispatcher(name: str, filters_of: str, core: Core) -> Dispatcher:
-        return Dispatcher(
-            core,
-            settings.tier_limits(filters_of),
-            registry,
-            refused[name],
-            own.router.completions,
-            counts,
-            name,
-            own.time_slices,
-            filters[filters_of],
-            is_public=filters_of == PUBLIC,
-        )
+    def create_tier(name: str, settings_of: str, core: ModedNode, first: Dispatcher | None = None) -> CallerTier:
+        def create(core: Core) -> Dispatcher:
+            return Dispatcher(
+                core,
+                settings.tier_limits(settings_of),
+                registry,
+                refused[name],
+                own.router.completions,
+                counts,
+                name,
+                own.time_slices,
+                filters[settings_of],
+                is_public=settings_of == PUBLIC,
+            )
 
-    lower = node.for_tier(settings.tier_core_limits(PUBLIC))
-    dedicated = CallerTier(
-        DEDICATED,
-        limits,
-        own,
-        access.dedicated_rate,
-        access.dedicated_burst,
-        access.dedicated_cpu,
-        access.dedicated_cpu_burst,
-    )
-    public = CallerTier(
-        PUBLIC,
-        settings.tier_limits(PUBLIC),
-        dispatcher(PUBLIC, PUBLIC, lower),
-        access.public_rate,
-        access.public_burst,
-        access.public_cpu,
-        access.public_cpu_burst,
-    )
+        own_limits = (getattr(settings.access, f"{settings_of}_{each}") for each in _CALLER_SETTINGS)
+        tier = CallerTier(name, settings.tier_limits(settings_of), first or create(core), *own_limits)
+        return with_other_paths(tier, core, create)
+
+    cores = {DEDICATED: node, PUBLIC: node.for_tier(settings.tier_core_limits(PUBLIC))}
     tiers = {
-        tier.name: with_other_paths(tier, core, partial(dispatcher, tier.name, tier.name))
-        for tier, core in ((dedicated, node), (public, lower))
+        DEDICATED: create_tier(DEDICATED, DEDICATED, cores[DEDICATED], own),
+        PUBLIC: create_tier(PUBLIC, PUBLIC, cores[PUBLIC]),
     }
     if settings.browsers:
         # A tier like that of callers without a key, without the development methods.
-        anonymous, core = (public, lower) if settings.public else (dedicated, node)
-        refused[EXTENSION] = refused[anonymous.name] | {
+        anonymous = PUBLIC if settings.public else DEDICATED
+        refused[EXTENSION] = refused[anonymous] | {
             method: _NOT_FOR_EXTENSIONS.format(method) for method in development_methods
         }
-        create = partial(dispatcher, EXTENSION, anonymous.name)
-        rates = anonymous.rate, anonymous.burst, anonymous.cpu, anonymous.cpu_burst
-        tier = CallerTier(EXTENSION, anonymous.limits, create(core), *rates)
-        tiers[EXTENSION] = with_other_paths(tier, core, create)
+        tiers[EXTENSION] = create_tier(EXTENSION, anonymous, cores[anonymous])
     return tiers
 
 

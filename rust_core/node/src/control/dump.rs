@@ -8,7 +8,7 @@ use foreseal_journal::{Append, Record};
 use foreseal_primitives::{Change, Override, StateDiff};
 use foreseal_state::StateReader;
 
-use crate::{ControlError, Mining, sequencer::Sequencer};
+use crate::{ControlError, sequencer::Sequencer};
 
 /// Maximum number of changes that a dump may make: each is a step.
 const MAX_CHANGES: usize = 10_000;
@@ -57,30 +57,12 @@ impl Sequencer {
 
     /// Writes accounts to the block being built. Other accounts, and other slots of these, stay.
     pub fn load_accounts(&mut self, accounts: &BTreeMap<Address, DumpedAccount>) -> Result<(), ControlError> {
-        self.developing()?;
-        let slot = self.producing()?;
         let changes: Vec<_> =
             accounts.iter().flat_map(|(address, account)| changes_of(*address, account)).collect();
         if changes.len() > MAX_CHANGES {
             return Err(ControlError::TooMany { what: "changes by a dump", max: MAX_CHANGES as u64 });
         }
-        let mut draft = self.draft();
-        let mut diffs = Vec::new();
-        for change in &changes {
-            diffs.extend(draft.write(change)?);
-        }
-        if diffs.is_empty() {
-            return Ok(());
-        }
-        if self.mining == Mining::Automatic {
-            self.seal_now(draft)?;
-        } else {
-            self.commit(draft, slot)?;
-        }
-        for diff in diffs {
-            self.shared.pool.on_step(&[], &diff);
-        }
-        Ok(())
+        self.write_all(&changes)
     }
 
     fn touched_slots(&self) -> Result<TouchedSlots, ControlError> {

@@ -57,13 +57,17 @@ pub fn fingerprint(view: &View) -> Vec<(u64, B256, Vec<B256>)> {
 
 /// Opens a node on the machine's clock and disk, without starting it.
 pub fn open_node(settings: Settings) -> Result<Node, NodeError> {
-    let environment = NodeEnvironment {
-        clock: Arc::new(SystemClock::default()),
+    Node::open(settings, environment(Arc::new(SystemClock::default())))
+}
+
+/// Returns an environment with the machine's disk, and without randomness.
+pub fn environment(clock: Arc<dyn Clock>) -> NodeEnvironment {
+    NodeEnvironment {
+        clock,
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(RealDisk),
-    };
-    Node::open(settings, environment)
+    }
 }
 
 impl Bench {
@@ -89,15 +93,7 @@ impl Bench {
             count += 1;
             B256::from(alloy_primitives::U256::from(count))
         });
-        let node = Node::open(
-            settings,
-            NodeEnvironment {
-                clock: clock.clone(),
-                randomness,
-                secret: Box::new(|| B256::repeat_byte(1)),
-                disk,
-            },
-        )?;
+        let node = Node::open(settings, NodeEnvironment { randomness, disk, ..environment(clock.clone()) })?;
         let producer = node.start_stepped()?.expect("the settings say that blocks are produced");
         Ok(Self { node: Arc::new(node), clock, producer })
     }

@@ -11,7 +11,7 @@ use super::{
 pub const MIN_ETCD_VERSION: [u64; 3] = [3, 5, 14];
 
 /// Alarm of a member whose database has reached its quota. Every member then rejects writes.
-pub const NO_SPACE: &str = "NOSPACE";
+const NO_SPACE: &str = "NOSPACE";
 
 /// Measured duration of appends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use foreseal_state::BlockHashes;
 
 use crate::{
     Access, Argument, Context, Error, Kind, Method,
+    chain::version_of_client,
     json::{NULL, Object},
     params::{Params, ResetOptions},
 };
@@ -26,14 +27,6 @@ pub const METHODS: &[Method] = &[
     Method::inline("hardhat_setLoggingEnabled", &[ENABLED], set_logging).with_access(DEVELOPMENT),
 ];
 
-/// Returns the name and version of the node. On a development chain it begins with `anvil`, as
-/// `@nomicfoundation/hardhat-network-helpers` requires of a node with these methods.
-pub(crate) fn client_version(context: &Context<'_>) -> String {
-    let (version, os, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
-    let compatible = if context.node.settings().development.is_some() { "anvil-compatible/" } else { "" };
-    format!("{compatible}foreseal/v{version}/{os}-{machine}/rust")
-}
-
 /// Returns the metadata of anvil (`clientSemver`, `snapshots`) and of hardhat; numbers are JSON integers.
 fn metadata(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let view = context.view()?;
@@ -41,7 +34,7 @@ fn metadata(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
     let latest = view.latest();
     let mut out = Vec::with_capacity(512);
     Object::open(&mut out)
-        .json("clientVersion", &format!("\"{}\"", client_version(context)))
+        .json("clientVersion", &format!("\"{}\"", version_of_client(context)))
         .json("clientSemver", concat!("\"", env!("CARGO_PKG_VERSION"), "\""))
         .json("chainId", &view.spec().chain_id().to_string())
         .data("instanceId", instance_id(context, genesis))

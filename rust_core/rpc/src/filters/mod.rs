@@ -120,9 +120,6 @@ fn poll(context: &Context<'_>, id: u64) -> Result<Vec<u8>, Error> {
 
 fn get_logs(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     match get(context, params.required()?)? {
-        (_, FilterState::Logs { filter, mode, .. }) if mode == context.mode => {
-            answer_filter(context, Filter::clone(&filter))
-        }
         (_, FilterState::Logs { filter, mode, .. }) => {
             let view = context.view()?.in_mode(mode);
             answer_filter(&Context { view: Some(&view), mode, ..*context }, Filter::clone(&filter))

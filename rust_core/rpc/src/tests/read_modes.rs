@@ -25,7 +25,7 @@ struct Modes {
 }
 
 impl Modes {
-    fn of(bench: &Bench) -> Self {
+    fn new(bench: &Bench) -> Self {
         let [sealed, preconfirmed] =
             [ReadMode::Sealed, ReadMode::Preconfirmed].map(|mode| bench.api.in_mode(mode));
         Self { sealed, preconfirmed }
@@ -84,7 +84,7 @@ fn answer(bench: &Bench, api: &Api, (method, params): &(&str, String), block: &s
 fn latest_of_preconfirmed_is_the_newest_step_in_every_method() {
     for seed in 0..4 {
         let bench = bench_with_open_block(seed);
-        let modes = Modes::of(&bench);
+        let modes = Modes::new(&bench);
         let number = bench.view().pending().number();
         let mut compared = 0;
         for query in queries(&bench) {
@@ -113,7 +113,7 @@ fn latest_of_preconfirmed_is_the_newest_step_in_every_method() {
 #[test]
 fn sealed_resolves_names_like_the_standard_endpoint() {
     let bench = bench_with_open_block(7);
-    let modes = Modes::of(&bench);
+    let modes = Modes::new(&bench);
     let latest = format!("{:#x}", bench.view().latest().number());
     for query in queries(&bench) {
         for block in ["earliest", "finalized", "safe", "latest", "pending", &latest] {
@@ -126,7 +126,7 @@ fn sealed_resolves_names_like_the_standard_endpoint() {
 #[test]
 fn the_height_of_the_chain_is_sealed_in_every_mode() {
     let bench = bench_with_open_block(2);
-    let modes = Modes::of(&bench);
+    let modes = Modes::new(&bench);
     let height = format!("{:#x}", bench.view().latest().number());
     for api in [&bench.api, &modes.sealed, &modes.preconfirmed] {
         assert_eq!(call(&bench, api, "eth_blockNumber", &json!([])), json!(height));
@@ -140,7 +140,7 @@ fn sealed_shows_an_open_transaction_as_pooled_until_its_block_is_sealed() {
     let hash = bench.submit(&raw);
     let pooled = bench.call("eth_getTransactionByHash", &json!([hash]).to_string());
     bench.tick();
-    let modes = Modes::of(&bench);
+    let modes = Modes::new(&bench);
     let step = bench.call("eth_getBlockByNumber", r#"["pending",false]"#)["hash"].clone();
     let sealed = |bench: &Bench, method, params: &Value| call(bench, &modes.sealed, method, params);
     assert_eq!(sealed(&bench, "eth_getTransactionByHash", &json!([hash])), pooled);
@@ -172,7 +172,7 @@ fn sealed_shows_an_open_transaction_as_pooled_until_its_block_is_sealed() {
 #[test]
 fn a_filter_keeps_the_mode_in_which_it_was_created() {
     let mut bench = Bench::new(1);
-    let modes = Modes::of(&bench);
+    let modes = Modes::new(&bench);
     let apis = [&bench.api, &modes.sealed, &modes.preconfirmed];
     let ids = apis.map(|api| call(&bench, api, "eth_newFilter", &json!([{"fromBlock": "0x0"}])));
     let log = logging(&bench.wallets[0], 0);
@@ -218,7 +218,7 @@ fn logs_of_preconfirmed_are_delivered_once_at_their_step() {
 #[test]
 fn a_synchronous_submission_to_sealed_waits_for_the_seal() {
     let mut bench = Bench::new(1);
-    let api = Modes::of(&bench).sealed;
+    let api = Modes::new(&bench).sealed;
     let method = crate::method("eth_sendRawTransactionSync").unwrap();
     let raw = logging(&bench.wallets[0], 0);
     let begun = api.begin(Some(&bench.view()), method, raw_params(&raw).as_bytes()).unwrap();
@@ -240,7 +240,7 @@ const READS: &str = "0x60005450600154506002545000";
 #[test]
 fn an_estimate_without_a_block_is_the_higher_one_of_latest_and_pending() {
     let mut bench = Bench::developing(2);
-    let modes = Modes::of(&bench);
+    let modes = Modes::new(&bench);
     let target = "0x00000000000000000000000000000000000000d1";
     let from = bench.wallets[0].address;
     let transaction = json!({"from": from, "to": target});

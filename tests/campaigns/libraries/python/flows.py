@@ -55,6 +55,7 @@ def run(flows: dict[str, Flow]) -> None:
     for name in os.environ["LIBRARY_FLOWS"].split(","):
         try:
             made = flows[name]()
+        # Any error of a library is a result.
         except Exception as error:
             report(name, 0, error)
             continue

@@ -507,10 +507,10 @@ def test_dropped_message_is_freed_without_the_collector(left: BaseException) -> 
         gc.enable()
 
 
-def test_subscription_over_http_error_names_the_websocket() -> None:
-    async def use(app: App, _: FakeNode) -> None:
+def test_the_core_rejects_a_subscription_over_http() -> None:
+    async def use(app: App, node: FakeNode) -> None:
         answer = await request(app, chunks=[orjson.dumps(call("eth_subscribe", "newHeads"))])
         assert answer.json["error"]["code"] == -32601
-        assert "WebSocket" in answer.json["error"]["message"]
+        assert node.calls[-1] == ("eth_subscribe", b'["newHeads"]')
 
     served(use)

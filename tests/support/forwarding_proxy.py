@@ -1,0 +1,52 @@
+"""A proxy that forwards requests to a node, and sees or changes each exchange."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.request import Request, urlopen
+
+Exchange = Callable[[bytes, bytes], bytes]
+"""Returns the response to send, from a request and the node's response."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error, except that a client which ends resets its connections."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+@contextmanager
+def forwarded(url: str, exchange: Exchange) -> Iterator[str]:
+    """Serve a proxy to the node at `url`; yield its URL. `exchange` may run on several threads at once."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = self.rfile.read(int(self.headers["Content-Length"]))
+            with urlopen(Request(url, request, {"Content-Type": "application/json"})) as answered:
+                response = exchange(request, answered.read())
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(response)))
+            self.end_headers()
+            self.wfile.write(response)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Log nothing."""
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
