@@ -367,7 +367,7 @@ mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test f
 	npm ci --prefix $(COMPILER)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENT_MUTANTS)
 
-clients: build $(VENV)/.dev ## Run stock libraries at each endpoint and on anvil, ROUNDS rounds of each flow, and save the table (needs Node.js, Go; ARGS="--libraries viem --requests FOLDER")
+clients: build $(VENV)/.dev ## Run stock libraries at each endpoint and on anvil, ROUNDS rounds of each flow, and save the table (needs Node.js, Go, Cargo; ARGS="--libraries viem --requests FOLDER")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m libraries --rounds $(ROUNDS) --seed $(SEED) --save benches/results/libraries.json $(ARGS)
 
 explorer-pages: build $(VENV)/.dev ## Measure size and first paint of the explorer's pages in chromium, save the figures, and take the pictures of docs/
@@ -426,6 +426,6 @@ lock: $(VENV)/.dev ## Update the pinned Python versions in requirements/*.lock
 		--output-file x402_sdk.lock x402_sdk.in
 
 clean: ## Remove all build outputs
-	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/campaigns/libraries/javascript/node_modules tests/integration/openrpc/node_modules \
+	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/campaigns/libraries/*/node_modules tests/integration/openrpc/node_modules \
 		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules web/merchant-client/node_modules web/merchant-client/dist
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
 """The libraries, pinned, and how each is installed and started."""
 
 import fcntl
+import platform
 import shutil
 import subprocess
 import sys
@@ -8,13 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from live.contracts import CONTRACTS
 from npm import find_node, install
 from repository import CAMPAIGNS, ROOT
 
 HERE = Path(__file__).parent
 JAVASCRIPT, GO, PYTHON = HERE / "javascript", HERE / "golang", HERE / "python"
+RUST, FOUNDRY = HERE / "rust", HERE / "foundry"
 CACHE = ROOT / "target" / "libraries"
 """Environments and programs that are made from the pinned packages."""
+
+_FOUNDRY = ("forge", "cast")
 
 INSTALL_TIME = 1800.0
 """Seconds for the packages of one language; the first build of go-ethereum compiles its cryptography."""
@@ -78,6 +83,41 @@ def go() -> list[str]:
     return [str(program)]
 
 
+def rust() -> list[str]:
+    """Build the program of alloy and return its command."""
+    _require("cargo")
+    target = CACHE / "rust"
+    # Its own target folder: the core of this repository is built with other settings.
+    _run("cargo", "build", "--quiet", "--locked", "--target-dir", str(target), folder=RUST)
+    return [str(target / "debug" / "library-alloy")]
+
+
+def foundry(module: str) -> Callable[[], list[str]]:
+    """Return the command of a module of `python` that runs forge and cast on a project that is compiled already."""
+
+    def command() -> list[str]:
+        _require("node", "npm")
+        if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+            raise NotInstalled("forge and cast are pinned for Linux on x86_64 only")
+        install(FOUNDRY, INSTALL_TIME)
+        programs = {name: FOUNDRY / f"node_modules/@foundry-rs/{name}-linux-amd64/bin/{name}" for name in _FOUNDRY}
+        project = CACHE / "foundry-project"
+        project.mkdir(parents=True, exist_ok=True)
+        with (CACHE / ".foundry-exclusive").open("w") as exclusive:
+            fcntl.flock(exclusive, fcntl.LOCK_EX)
+            shutil.copytree(FOUNDRY / "project", project, dirs_exist_ok=True)
+            shutil.copytree(CONTRACTS, project / "src", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.[!s]*"))
+            compiler = str(FOUNDRY / "solc.mjs")
+            _run(str(programs["forge"]), "build", "--use", compiler, "--offline", folder=project)
+        return [
+            *("env", f"PYTHONPATH={CAMPAIGNS}", f"LIBRARY_FORGE_PROJECT={project}", f"LIBRARY_SOLC={compiler}"),
+            *(f"LIBRARY_{name.upper()}={program}" for name, program in programs.items()),
+            *(sys.executable, "-m", f"libraries.python.{module}"),
+        ]
+
+    return command
+
+
 LIBRARIES = [
     Library("ethers", "6.17.0", javascript("ethers6.mjs")),
     Library("viem", "2.57.20", javascript("viem.mjs")),
@@ -88,6 +128,9 @@ LIBRARIES = [
     Library("web3.py-8", "8.0.0", python("web3_flows", "web3_8")),
     Library("titanoboa", "0.2.8", python("boa_flows", "boa"), ("deploy", "allowance", "transfer")),
     Library("eth-ape", "0.8.52", python("ape_flows", "ape"), ("deploy", "allowance", "transfer", "confirmations")),
+    Library("alloy", "2.5.0", rust),
+    Library("cast", "1.7.1", foundry("cast_flows"), ("deploy", "allowance", "transfer", "replacement", "events")),
+    Library("forge", "1.7.1", foundry("forge_flows"), ("deploy", "allowance", "transfer")),
 ]
 
 
