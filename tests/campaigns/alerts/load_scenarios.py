@@ -24,12 +24,12 @@ _ENDLESS_LOOP = "0x5b600056"
 # File descriptors of a node, and the part of them that connections leave in use.
 _DESCRIPTORS = 4_096
 _USED = 0.84
-# Transactions near the largest size, which the pool holds 2,048 of, and those of one repetition.
+# Transactions near the largest size, which the pool holds about 1,030 of, and those of one repetition.
 _LARGE_SIZE = 130_000
 _LARGE_GAS = 1_400_000
 _LARGE_COUNT = 200
-# Transactions whose memory exceeds the threshold of an alert.
-_RETAINED = 1_500
+# Transactions that fit into the pool, and whose memory exceeds the threshold of an alert.
+_RETAINED = 980
 
 
 @contextlib.contextmanager
