@@ -57,6 +57,15 @@ class ChainReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainTransaction:
+    """Call of a transaction that is on the chain or pre-confirmed."""
+
+    target: str | None
+    """Called account, with its EIP-55 checksum; None for the creation of a contract."""
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class LogFilter:
     """Filter for logs of one contract, by topics and an inclusive range of blocks.
 

@@ -24,6 +24,7 @@ from foreseal.payments.chain.node import (
     ChainLog,
     ChainLogPage,
     ChainReceipt,
+    ChainTransaction,
     LogFilter,
     NodeRequest,
     SimulatedTransaction,
@@ -195,6 +196,21 @@ def receipt(hash: str) -> NodeRequest[ChainReceipt | None]:
             )
 
     return NodeRequest("eth_getTransactionReceipt", (hash,), read)
+
+
+def transaction(hash: str) -> NodeRequest[ChainTransaction | None]:
+    """Request the call of a transaction."""
+
+    def read(found: Any) -> ChainTransaction | None:
+        with read_object("eth_getTransactionByHash"):
+            if found is None:
+                return None
+            if found["hash"].lower() != hash.lower():
+                raise Incomplete(f"eth_getTransactionByHash: requested {hash}, got {found['hash']}")
+            target = None if found["to"] is None else checksum_address(hex_bytes(found["to"]))
+            return ChainTransaction(target, hex_bytes(found["input"]))
+
+    return NodeRequest("eth_getTransactionByHash", (hash,), read)
 
 
 def transaction_count(address: str, block: BlockTag) -> NodeRequest[int]:

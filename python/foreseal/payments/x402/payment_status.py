@@ -1,4 +1,4 @@
-"""Outcome of a payment from the chain alone: settled, canceled, open, or never to be settled.
+"""Outcome of a payment from the chain alone: settled, canceled, open, spent, or never to be settled.
 
 Two facts prove non-payment: a final block past the payment's end whose state has the nonce unused, or a cancellation by
 the payer in a final block. Nothing less does: a facilitator that did not answer may have sent the payment.
@@ -13,7 +13,8 @@ from eth_abi.abi import decode, encode
 from foreseal.payments.chain import BlockHead, BlockTag, ChainNode, Token
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT, PERMIT2
 from foreseal.payments.transfers.authorization_logs import MAX_LOG_RANGE, AuthorizationUse, find_use
-from foreseal.payments.x402.payment_key import PaymentKey
+from foreseal.payments.x402.payment_key import Payment, PaymentKey
+from foreseal.payments.x402.permit2_uses import find_permit2_use
 
 # Selector of Permit2's nonceBitmap(address,uint256).
 _NONCE_BITMAP = bytes.fromhex("4fe02b44")
@@ -28,7 +29,7 @@ class PaymentFate(StrEnum):
     CANCELED = "canceled"
     """Its payer canceled it."""
     SPENT = "spent"
-    """Its nonce is used, but the chain does not show for which transfer (Permit2 logs no nonce)."""
+    """Its nonce is used, but not for the transfer to its payee, or the chain does not show for which transfer."""
     UNSETTLED = "unsettled"
     """It was not settled and never will be."""
 
@@ -75,18 +76,28 @@ def used(node: ChainNode, key: PaymentKey, block: BlockTag) -> bool:
     return Token(node, key.contract).authorization_used(key.payer, key.nonce, block)
 
 
-def spent_by(node: ChainNode, key: PaymentKey) -> AuthorizationUse | None:
-    """Return the use or cancellation of an EIP-3009 nonce, within the newest 1,999 blocks. Raises the node's errors."""
+def spent_by(node: ChainNode, payment: Payment) -> AuthorizationUse | None:
+    """Return the use or cancellation of a payment's nonce, within the newest 1,999 blocks. Raises the node's errors.
+
+    None for a nonce of Permit2 whose use was not the transfer to the payee in a direct call of a proxy.
+    """
+    key = payment.key
+    if key.contract == PERMIT2 and not used(node, key, "pending"):
+        return None
     latest = node.head("latest")
     since = 0 if latest is None else max(0, latest.number - MAX_LOG_RANGE + 1)
+    if key.contract == PERMIT2:
+        return find_permit2_use(node, payment, since)
     return find_use(node, key.contract, key.payer, key.nonce, since)
 
 
-def find_status(node: ChainNode, key: PaymentKey, deadline: int | None) -> PaymentStatus:
-    """Return the chain's status of a payment that ends at `deadline`. Raises the node's errors.
+def find_status(node: ChainNode, payment: Payment) -> PaymentStatus:
+    """Return the chain's status of a payment. Raises the node's errors.
 
-    Payments out of channels have no nonce on the chain, so they are always open here.
+    Without a payee, any transfer under an EIP-3009 nonce settles it. Payments out of channels have no nonce on the
+    chain, so they are always open here.
     """
+    key, deadline = payment.key, payment.deadline
     if key.contract == BATCH_SETTLEMENT:
         return PaymentStatus(PaymentFate.OPEN, final=False)
     final = node.head("finalized")
@@ -101,13 +112,13 @@ def find_status(node: ChainNode, key: PaymentKey, deadline: int | None) -> Payme
     found = PaymentStatus(
         PaymentFate.SPENT, final=final is not None and used(node, key, final.number), final_block=final
     )
-    if key.contract == PERMIT2:
-        return found
-    use = spent_by(node, key)
+    use = spent_by(node, payment)
     if use is None:
         return found
+    found = replace(found, transaction=use.transaction_hash)
     if use.is_canceled:
-        return replace(found, fate=PaymentFate.CANCELED, transaction=use.transaction_hash)
-    if use.recipient is None:
+        return replace(found, fate=PaymentFate.CANCELED)
+    # The payer may have signed a transfer to another account with the same nonce.
+    if use.recipient is None or use.recipient != (payment.payee or use.recipient):
         return found
-    return replace(found, fate=PaymentFate.SETTLED, transaction=use.transaction_hash, amount=use.amount)
+    return replace(found, fate=PaymentFate.SETTLED, amount=use.amount)

@@ -23,6 +23,7 @@ from foreseal.payments.x402.facilitator.app import facilitator_app
 from foreseal.payments.x402.payment_key import granted, settled
 from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.selling import ORIGIN, Selling, settlement
+from payments.x402.third_parties import submit_authorization
 from payments.x402.world import (
     BLACKLISTER,
     BUYERS,
@@ -236,22 +237,6 @@ class WithoutReceipt(RpcNode):
         return super().receipt(hash)
 
 
-def submit_as_a_stranger(world: World, payment: PaymentPayload) -> str:
-    """Submit the authorization of a payment from another account. Return the transaction's hash."""
-    terms = payment.payload["authorization"]
-    given = (
-        terms["from"],
-        terms["to"],
-        int(terms["value"]),
-        int(terms["validAfter"]),
-        int(terms["validBefore"]),
-        bytes.fromhex(terms["nonce"].removeprefix("0x")),
-        bytes.fromhex(payment.payload["signature"].removeprefix("0x")),
-    )
-    kinds = "address,address,uint256,uint256,uint256,bytes32,bytes"
-    return str(world.act(STRANGER, f"transferWithAuthorization({kinds})", *given)["transactionHash"])
-
-
 def test_an_authorization_that_a_third_party_submits_first(world: World, selling: Selling) -> None:
     """The money arrives as signed, and the payer gets the paid response, without a read of the stranger's receipt."""
     payment = selling.bought(BUYER, "/report")
@@ -259,7 +244,7 @@ def test_an_authorization_that_a_third_party_submits_first(world: World, selling
     selling.seller.node = node
 
     def submit() -> None:
-        node.unreadable = submit_as_a_stranger(world, payment)
+        node.unreadable = submit_authorization(world, STRANGER, payment)
 
     selling.during = submit
     sent = world.sent_by(FACILITATOR.address)

@@ -13,6 +13,7 @@ from foreseal.cli.pay import pay_group
 from foreseal.payments.chain import NoResponse
 from foreseal.payments.ledger import Finality, PurchaseState, Trigger, TxStatus
 from foreseal.payments.typed_data import Cancellation
+from foreseal.payments.x402 import payment_status
 from foreseal.payments.x402.buyer import AsyncPayingTransport, PurchaseRejected, ReportSource
 from foreseal.payments.x402.buyer.purchases import PurchaseIntent
 from foreseal.payments.x402.buyer.reconciliation import Reconciliation, payment_key, totals
@@ -153,7 +154,12 @@ def test_payment_canceled_by_the_payer_is_released(shop: Shop, world: World) -> 
     assert shop.status() == (RETURNED, Finality.FINAL, None)
 
 
-def test_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
+@pytest.mark.parametrize(("blocks", "amounts"), [(1_999, [400, 500, 600, 700]), (2, [700, 1000, 1000, 1000])])
+def test_chain_decides_the_amount_of_upto(
+    shop: Shop, world: World, monkeypatch: pytest.MonkeyPatch, blocks: int, amounts: list[int]
+) -> None:
+    """Before the newest blocks, it needs the hash of the transaction, and each hash counts once."""
+    monkeypatch.setattr(payment_status, "MAX_LOG_RANGE", blocks)
     asked = demand(1000, "upto")
 
     def cheaper(_: object) -> httpx.Response:
@@ -170,7 +176,7 @@ def test_chain_decides_the_amount_of_upto(shop: Shop, world: World) -> None:
     shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 400, True)
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 3
-    assert sorted(row.settled for row in shop.buyers.rows()) == [700, 1000, 1000, 1000]
+    assert sorted(row.settled for row in shop.buyers.rows()) == amounts
 
 
 def test_unsigned_reservation_is_released_after_a_timeout(shop: Shop) -> None:

@@ -22,7 +22,7 @@ from foreseal.payments.x402.buyer.models import PurchaseRecord
 from foreseal.payments.x402.buyer.payment_responses import read_status
 from foreseal.payments.x402.buyer.purchases import PurchaseOutcome, Purchases
 from foreseal.payments.x402.buyer.spending_policy import Asset, ReportSource
-from foreseal.payments.x402.payment_key import UPTO, PaymentKey
+from foreseal.payments.x402.payment_key import BATCH, UPTO, Payment, PaymentKey
 from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status
 
 _LARGEST = 1 << 16
@@ -87,7 +87,8 @@ class Reconciliation:
             return PurchaseOutcome(Trigger.UNSENT) if abandoned else None
         node = self._nodes.get(row.network)
         if node is not None:
-            status = find_status(node, payment_key(row), row.valid_before)
+            payee = None if row.scheme == BATCH else row.payee  # a deposit goes into a channel
+            status = find_status(node, Payment(payment_key(row), row.asset, payee, row.amount, row.valid_before))
             if status.never:
                 return PurchaseOutcome(Trigger.UNSPENT, None, status.transaction)
             if status.final:

@@ -29,7 +29,12 @@ from foreseal.payments.signatures import SignerPath
 from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.transactions import GasBudgetSpent, TransactionSigner
 from foreseal.payments.x402.facilitator.bounds import FacilitatorBounds, signers
-from foreseal.payments.x402.facilitator.settlements import AlreadySettling, SettlementRequest, Settlements
+from foreseal.payments.x402.facilitator.settlements import (
+    AlreadySettling,
+    SettlementRequest,
+    Settlements,
+    stored_payment,
+)
 from foreseal.payments.x402.facilitator.signer import GAS_BUDGET_SPENT, NodeSigner
 from foreseal.payments.x402.payment_key import (
     BATCH,
@@ -235,7 +240,7 @@ class Facilitator:
         row = self.settlements.find(key)
         node = self.node if self.bounds.trusts(key.contract) else self.node.for_party(key.contract)
         if row is None:
-            return find_status(node, key, deadline)
+            return find_status(node, Payment(key, key.contract, None, None, deadline))
         if row.state is SettlementState.RELEASED:
             return PaymentStatus(PaymentFate.SETTLED, final=True, amount=0)
         row = self.settlements.advance(key.name)
@@ -243,7 +248,7 @@ class Facilitator:
             return PaymentStatus(
                 PaymentFate.SETTLED, row.step is Finality.FINAL, self.settlements.newest(key), row.amount
             )
-        return find_status(node, key, row.deadline)
+        return find_status(node, stored_payment(row))
 
     def follow(self) -> None:
         """Check once all settlements that are not final, and resend those that are not on the chain."""
@@ -273,13 +278,13 @@ class Facilitator:
         return self.bounds.refuses(payment, requirements)
 
     def _elsewhere(self, requested: Payment) -> SettleResponse | None:
-        """Return a success if another account submitted the authorization first and it paid the same payee.
+        """Return a success if another account submitted the payment first and it paid the same payee.
 
-        Any account may submit a TransferWithAuthorization that it has seen; the signed transfer is the same.
+        Any account may submit a signed transfer that it has seen, by EIP-3009 or to the exact proxy of Permit2.
         """
-        if requested.payee is None or requested.key.contract != requested.token:
+        if requested.payee is None:
             return None
-        use = spent_by(self.node, requested.key)
+        use = spent_by(self.node, requested)
         if use is None or (use.recipient, use.amount) != (requested.payee, requested.amount):
             return None
         return self._success(requested, use.transaction_hash, use.amount)

@@ -399,12 +399,10 @@ class Settlements:
         """Record the gas of a settlement without effect. Of calls about channels, only a deposit has one payer."""
         if row.amount is None:
             return
-        key = PaymentKey(row.chain_id, row.contract, row.payer, bytes(row.nonce))
-        if row.contract == row.token:
-            # Any account may submit the authorization first; the payee then has the money.
-            paid = spent_by(self.sender.node, key)
-            if paid is not None and (paid.recipient, paid.amount) == (row.payee or BATCH_SETTLEMENT, row.amount):
-                return
+        # Any account may submit the payment first; the payee then has the money.
+        paid = spent_by(self.sender.node, stored_payment(row))
+        if paid is not None and (paid.recipient, paid.amount) == (row.payee or BATCH_SETTLEMENT, row.amount):
+            return
         executor = None if row.contract == row.token else row.contract
         parties = TransferParties(row.payer, [row.payee or BATCH_SETTLEMENT], executor)
         reverted = RevertedPayment(
@@ -412,6 +410,12 @@ class Settlements:
         )
         # Anybody may have named the token.
         self.sender.lost_gas.record(receipt, [reverted], self.sender.node.for_party(row.token))
+
+
+def stored_payment(row: SettlementRecord) -> Payment:
+    """Return the payment of a stored settlement."""
+    key = PaymentKey(row.chain_id, row.contract, row.payer, bytes(row.nonce))
+    return Payment(key, row.token, row.payee, row.amount, row.deadline)
 
 
 def _shown(row: SettlementRecord, receipt: ChainReceipt) -> dict[str, Any] | None:

@@ -136,7 +136,24 @@ class Seller:
             raise Undecided("the facilitator returned no transaction")
         if found.error_reason == PENDING:
             raise Undecided(found.error_message or PENDING)
+        await self._require_unpaid(payload, requirements)
         raise PaymentRejected(found.error_reason or "settlement_failed", found)
+
+    async def _require_unpaid(self, payload: PaymentPayload, requirements: PaymentRequirements) -> None:
+        """Raise `Undecided` if a payment that the facilitator did not settle may have been paid.
+
+        Any account may submit it. The payer must not be asked to pay again then.
+        """
+        if requirements.scheme == BATCH:
+            return
+        try:
+            found = await run_in_threadpool(find_status, self.node, granted(payload))
+        except Silent as error:
+            raise Undecided(str(error)) from error
+        if found.fate is PaymentFate.SETTLED:
+            raise Undecided(f"transaction {found.transaction} paid it")
+        if found.fate is PaymentFate.SPENT and found.transaction is None:
+            raise Undecided("its nonce is used, and the chain does not show for which transfer")
 
     async def cancel(self, payload: PaymentPayload, requirements: PaymentRequirements, status: int | None) -> None:
         """Release the reservations of `verify` after an error response of the handler, or after none."""
@@ -190,7 +207,7 @@ class Seller:
             return PaymentStatus(PaymentFate.UNSETTLED, final=True)
         payload, requirements = stored_payment(row)
         if requirements.scheme != BATCH:
-            return find_status(self.node, PaymentKey.parse(row.id), row.deadline)
+            return find_status(self.node, granted(payload))
         if payload.payload["type"] == "refund":  # a refund charges nothing, and only the facilitator executes it
             return PaymentStatus(PaymentFate.OPEN, final=False)
         channel = self.channels.get(payload.payload["voucher"]["channelId"])
@@ -267,7 +284,7 @@ class Seller:
                     for each in transfers(receipt, payment.token)
                 )
                 return _Settlement(receipt.block_number, receipt.block_hash, receipt.succeeded and pays)
-        use = spent_by(self.node, payment.key)
+        use = spent_by(self.node, payment)
         if use is None:
             return None
         return _Settlement(use.block_number, use.block_hash, (use.recipient, use.amount) == wanted)

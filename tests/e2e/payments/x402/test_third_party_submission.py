@@ -1,0 +1,200 @@
+"""Payments that another account submits while the handler runs: signed payments are visible, and anybody can send them.
+
+The payee then has the money, so the payer gets the response. Only the transfer under the payment's own nonce counts.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from x402 import x402Client
+from x402.mechanisms.evm.exact import permit2_utils
+from x402.mechanisms.evm.exact.client import ExactEvmScheme
+from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
+from x402.schemas import PaymentPayload, PaymentRequired, SettleResponse
+
+from foreseal.payments.ledger import Finality, GrantState, SettlementState
+from foreseal.payments.transactions import FeeSettings
+from foreseal.payments.x402.crash_points import PaidPoint
+from foreseal.payments.x402.payment_key import granted, settled
+from payments.x402.paying import demand, manual_payment, over_permit2, pay
+from payments.x402.selling import ORIGIN, Selling, settlement
+from payments.x402.third_parties import invalidate, submit_authorization, submit_by_multicall, submit_to_proxy
+from payments.x402.world import BUYERS, FACILITATOR, NETWORK, NEWCOMER, SHOP, STRANGER, World
+
+BUYER = BUYERS[15]
+
+
+@pytest.fixture
+def selling(world: World, url: str) -> Selling:
+    return Selling(world, url)
+
+
+def with_a_permit(world: World, selling: Selling) -> PaymentPayload:
+    """Return a Permit2 payment of an account that never approved Permit2."""
+
+    required = PaymentRequired.model_validate_json(selling.get("/permit2").content)
+
+    async def signing() -> PaymentPayload:
+        stock = x402Client().register(NETWORK, ExactEvmScheme(EthAccountSignerWithRPC(NEWCOMER, world.url)))
+        found = await stock.create_payment_payload(required)
+        assert isinstance(found, PaymentPayload)
+        return found
+
+    return asyncio.run(signing())
+
+
+@pytest.mark.parametrize("permits", [False, True], ids=["settle", "settleWithPermit"])
+def test_permit2_payment_submitted_by_a_third_account_is_paid(world: World, selling: Selling, permits: bool) -> None:
+    payment = with_a_permit(world, selling) if permits else selling.bought(BUYER, "/permit2")
+    submitted: list[str] = []
+    selling.during = lambda: submitted.append(submit_to_proxy(world, STRANGER, payment))
+    before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+    with world.rollback():
+        found = selling.get("/permit2", payment)
+        assert (found.status_code, settlement(found).transaction) == (200, submitted[0])
+        assert selling.get("/permit2", payment).content == found.content
+        assert (world.balance(SHOP.address), world.sent_by(FACILITATOR.address)) == (before + 1000, sent)
+        world.finalize()
+        asyncio.run(selling.seller.follow())
+        row = selling.seller.grants.find(granted(payment).key.name)
+        assert row is not None
+        assert (row.state, row.step) == (GrantState.SETTLED, Finality.FINAL)
+        assert selling.runs == {"/permit2": 1}
+
+
+def test_facilitator_without_a_settlement_reads_it_from_the_chain(world: World, sqlite: Callable[[], str]) -> None:
+    facilitator, required = world.facilitator(sqlite()), over_permit2()
+    payment = pay(BUYER, required)
+    transaction = submit_to_proxy(world, STRANGER, payment)
+    found = facilitator.settle(payment, required)
+    assert (found.success, found.transaction, found.amount) == (True, transaction, "1000")
+    assert not facilitator.verify(payment, required).is_valid
+
+
+def test_upto_payment_settled_by_another_database_is_found(world: World, sqlite: Callable[[], str]) -> None:
+    """Only the named facilitator can submit it, so this is a facilitator that lost its database."""
+    required = demand(1000, "upto")
+    charged, more = (required.model_copy(update={"amount": amount}) for amount in ("700", "701"))
+    payment = pay(BUYER, required)
+    first = world.facilitator(sqlite()).settle(payment, charged)
+    assert first.success, first
+    forgetful = world.facilitator(sqlite())
+    assert forgetful.settle(payment, charged).transaction == first.transaction
+    assert not world.facilitator(sqlite()).settle(payment, more).success
+
+
+@pytest.mark.parametrize("method", ["eip3009", "permit2"])
+def test_settlement_overtaken_by_a_third_account_costs_no_budget(
+    world: World, sqlite: Callable[[], str], method: str
+) -> None:
+    """The facilitator's transaction reverts, since another account submits the payment just before it."""
+    facilitator = world.facilitator(sqlite())
+    required, submit = {
+        "eip3009": (demand(1000), submit_authorization),
+        "permit2": (over_permit2(), submit_to_proxy),
+    }[method]
+    payment, submitted = pay(BUYER, required), list[str]()
+    settlements = facilitator.settlements
+    settlements.sender.fees = FeeSettings(payer_lost_gas=1)
+
+    def overtake(point: StrEnum) -> None:
+        if point is PaidPoint.SETTLEMENT_STORED:
+            submitted.append(submit(world, STRANGER, payment))
+
+    settlements.ledger = replace(settlements.ledger, passed=overtake)
+    with world.rollback():
+        found = facilitator.settle(payment, required)
+        assert (found.success, found.transaction) == (True, submitted[0])
+        row = settlements.advance(settled(payment, required).key.name)
+        assert world.receipt(settlements.newest(settled(payment, required).key))["status"] == "0x0"
+        assert row.state is SettlementState.SUBMITTED
+        facilitator.follow()
+        assert facilitator.verify(another := pay(BUYER, required), required).is_valid
+        assert facilitator.status(settled(payment, required).key).transaction == submitted[0]
+        settlements.ledger = replace(settlements.ledger, passed=lambda _: None)
+        assert facilitator.settle(another, required).success
+
+
+def test_transfer_under_another_nonce_counts_for_its_own_payment_only(world: World, selling: Selling) -> None:
+    """Payer, payee and amount of both payments are the same, and one of them is never paid."""
+    unpaid, paid = (selling.bought(BUYER, "/permit2") for _ in range(2))
+
+    def act() -> None:
+        invalidate(world, BUYER, unpaid)
+        submit_to_proxy(world, STRANGER, paid)
+
+    selling.during = act
+    before = world.balance(SHOP.address)
+    assert selling.get("/permit2", unpaid).status_code == 409
+    selling.during = None
+    assert selling.get("/permit2", unpaid).status_code == 409
+    id = granted(unpaid).key.name
+    assert selling.get(f"/x402/payments/{id}").json()["status"] == "spent"
+    assert not selling.seller.facilitator._facilitator.settle(unpaid, unpaid.accepted).success
+    assert selling.seller.facilitator._facilitator.settle(paid, paid.accepted).success
+    assert world.balance(SHOP.address) == before + 1000
+
+
+@pytest.mark.parametrize("method", ["eip3009", "permit2"])
+def test_nonce_used_for_another_payee_pays_nothing(
+    world: World, selling: Selling, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The payer signs two transfers of one amount with one nonce, and submits the one to itself."""
+    path = {"eip3009": "/report", "permit2": "/permit2"}[method]
+    required, nonce = selling.demand(path), secrets.randbits(256)
+    elsewhere = required.model_copy(update={"pay_to": STRANGER.address})
+    if method == "permit2":
+        monkeypatch.setattr(permit2_utils, "create_permit2_nonce", lambda: str(nonce))
+        payment, other = pay(BUYER, required, ORIGIN + path), pay(BUYER, elsewhere)
+        selling.during = lambda: submit_to_proxy(world, STRANGER, other)
+    else:
+        payment, other = (
+            manual_payment(BUYER, each, nonce=nonce.to_bytes(32, "big")) for each in (required, elsewhere)
+        )
+        selling.during = lambda: submit_authorization(world, STRANGER, other)
+    before = world.balance(SHOP.address)
+    for _ in range(2):
+        found = selling.get(path, payment)
+        assert found.status_code in (402, 409), found.text
+        assert "run" not in found.json()
+    assert selling.get(f"/x402/payments/{granted(payment).key.name}").json()["status"] == "spent"
+    assert world.balance(SHOP.address) == before
+
+
+def test_payments_inside_of_another_call_are_undecided(world: World, selling: Selling) -> None:
+    """The chain does not show which nonce each transfer used, so the payer is never asked to pay again."""
+    payment = selling.bought(BUYER, "/permit2")
+    selling.during = lambda: submit_by_multicall(world, STRANGER, payment)
+    found = selling.get("/permit2", payment)
+    assert (found.status_code, found.json()["payment"]) == (409, granted(payment).key.name)
+    assert selling.get(found.json()["status"]).json()["status"] == "spent"
+    assert selling.get("/permit2", payment).status_code == 409
+    assert selling.runs == {"/permit2": 1}
+
+
+class Foreign:
+    """A facilitator that reports a payment submitted by another account as failed."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.verify, self.get_supported = inner.verify, inner.get_supported
+
+    async def settle(self, *_: Any) -> SettleResponse:
+        return SettleResponse(success=False, error_reason="invalid_transaction_state", transaction="", network=NETWORK)
+
+
+@pytest.mark.parametrize("method", ["eip3009", "permit2"])
+def test_paid_response_is_served_despite_the_facilitators_failure(world: World, url: str, method: str) -> None:
+    selling = Selling(world, url, Foreign(Selling(world, url).facilitator))
+    path, submit = {"eip3009": ("/report", submit_authorization), "permit2": ("/permit2", submit_to_proxy)}[method]
+    payment = selling.bought(BUYER, path)
+    selling.during = lambda: submit(world, STRANGER, payment)
+    first, second = (selling.get(path, payment) for _ in range(2))
+    assert (first.status_code, second.status_code) == (409, 200)
+    assert settlement(second).success
+    assert selling.runs == {path: 1}
