@@ -24,12 +24,12 @@ _ENDLESS_LOOP = "0x5b600056"
 # File descriptors of a node, and the part of them that connections leave in use.
 _DESCRIPTORS = 4_096
 _USED = 0.84
-# Transactions near the largest size, which the pool holds about 1,030 of, and those of one repetition.
+# Transactions near the largest size, and those of one repetition. The pool holds about 500 of them.
 _LARGE_SIZE = 130_000
 _LARGE_GAS = 1_400_000
 _LARGE_COUNT = 200
-# Transactions that fit into the pool, and whose memory exceeds the threshold of an alert.
-_RETAINED = 980
+# Transactions whose memory exceeds the threshold of an alert, and memory whose share of the pool holds them.
+_RETAINED, _MEMORY = 1_500, str(2 << 30)
 
 
 @contextlib.contextmanager
@@ -130,7 +130,7 @@ def full_pool(folder: Path) -> Iterator[Started]:
 def emptied_pool(folder: Path) -> Iterator[Started]:
     """Drop many large transactions from the pool of a node that may retain their memory."""
     del folder
-    with live_node("--block-time", "60s", "--max-free-memory", str(1 << 30)) as node:
+    with live_node("--block-time", "60s", "--memory", _MEMORY, "--max-free-memory", str(1 << 30)) as node:
         hashes = []
         for number in range(_RETAINED):
             nonce, sender = divmod(number, len(DEV_ACCOUNTS))
