@@ -10,7 +10,9 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
+import httpx
 import pytest
+from eth_account.signers.local import LocalAccount
 from x402 import x402Client
 from x402.mechanisms.evm.exact import permit2_utils
 from x402.mechanisms.evm.exact.client import ExactEvmScheme
@@ -21,12 +23,14 @@ from foreseal.payments.ledger import Finality, GrantState, SettlementState
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.payment_key import granted, settled
+from payments.shop import Crashes, Killed
 from payments.x402.paying import demand, manual_payment, over_permit2, pay
-from payments.x402.selling import ORIGIN, Selling, settlement
+from payments.x402.selling import ORIGIN, Selling, settlement, signed
 from payments.x402.third_parties import invalidate, submit_authorization, submit_by_multicall, submit_to_proxy
 from payments.x402.world import BUYERS, FACILITATOR, NETWORK, NEWCOMER, SHOP, STRANGER, World
 
 BUYER = BUYERS[15]
+Submission = Callable[[World, LocalAccount, PaymentPayload], str]
 
 
 @pytest.fixture
@@ -198,3 +202,84 @@ def test_paid_response_is_served_despite_the_facilitators_failure(world: World, 
     assert (first.status_code, second.status_code) == (409, 200)
     assert settlement(second).success
     assert selling.runs == {path: 1}
+
+
+SUBMITTED = [("/crash", submit_authorization), ("/permit2/crash", submit_to_proxy)]
+each_method = pytest.mark.parametrize(("path", "submit"), SUBMITTED, ids=["eip3009", "permit2"])
+
+
+@each_method
+def test_handler_that_failed_while_its_payment_landed_runs_again(
+    world: World, selling: Selling, path: str, submit: Submission
+) -> None:
+    """Eight copies at once make one run, and the payment is charged once."""
+    payment, submitted = selling.bought(BUYER, path), list[str]()
+    selling.during = lambda: submitted.append(submit(world, STRANGER, payment))
+    before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+    failed = selling.get(path, payment)
+    assert (failed.status_code, failed.json()["error"].endswith("repeat the request")) == (409, True)
+    selling.during = None
+    assert selling.get(path, payment).status_code == 409
+    assert selling.runs[path] == 2
+    selling.crashing = False
+
+    async def copies(client: httpx.AsyncClient) -> list[httpx.Response]:
+        return await asyncio.gather(*(client.get(path, headers=signed(payment)) for _ in range(8)))
+
+    found = selling.run(copies)
+    assert sorted({each.status_code for each in found} | {409}) == [200, 409]
+    again = selling.get(path, payment)
+    assert (again.status_code, settlement(again).transaction) == (200, submitted[0])
+    assert {each.content for each in found if each.status_code == 200} == {again.content}
+    assert selling.runs[path] == 3
+    assert (world.balance(SHOP.address), world.sent_by(FACILITATOR.address)) == (before + 1000, sent)
+
+
+@each_method
+def test_handler_of_an_unpaid_payment_does_not_run_again(
+    world: World, selling: Selling, path: str, submit: Submission
+) -> None:
+    payment = selling.bought(BUYER, path)
+    assert selling.get(path, payment).status_code == 409
+    selling.crashing = False
+    assert selling.get(path, payment).status_code == 409
+    assert selling.runs == {path: 1}
+    submit(world, STRANGER, payment)
+    assert selling.get(f"{path}?other", payment).status_code == 409
+    assert selling.runs == {path: 1}
+    assert selling.get(path, payment).status_code == 200
+    assert selling.runs == {path: 2}
+
+
+@each_method
+def test_run_in_progress_excludes_another_one(world: World, selling: Selling, path: str, submit: Submission) -> None:
+    payment, found = selling.bought(BUYER, path), list[httpx.Response]()
+
+    def repeat() -> None:
+        submit(world, STRANGER, payment)
+        selling.during = None
+        found.append(selling.get(path, payment))
+
+    selling.during = repeat
+    selling.crashing = False
+    assert selling.get(path, payment).status_code == 200
+    assert [each.status_code for each in found] == [409]
+    assert selling.runs == {path: 1}
+
+
+@pytest.mark.parametrize("point", [PaidPoint.GRANT_STORED, PaidPoint.HANDLER_ENDED], ids=lambda point: point.name)
+def test_process_that_died_while_its_payment_landed_is_replaced(world: World, url: str, point: PaidPoint) -> None:
+    crashes = Crashes()
+    first = Selling(world, url)
+    first.seller.ledger = replace(first.seller.ledger, passed=crashes)
+    payment = first.bought(BUYER, "/report")
+    before = world.balance(SHOP.address)
+    crashes.arm(point)
+    with pytest.raises(Killed):
+        first.get("/report", payment)
+    submit_authorization(world, STRANGER, payment)
+    assert Selling(world, url).get("/report", payment).status_code == 409, "the lease of the first process"
+    second = Selling(world, url, seconds_ahead=120)
+    assert second.get("/report", payment).status_code == 200
+    assert second.runs == {"/report": 1}
+    assert world.balance(SHOP.address) == before + 1000

@@ -37,6 +37,7 @@ PRICES = {
     "GET /crash": Price(1000),
     "GET /error": Price(1000),
     "GET /permit2": Price(1000, transfer_method=TransferMethod.PERMIT2),
+    "GET /permit2/crash": Price(1000, transfer_method=TransferMethod.PERMIT2),
     "GET /upto/{amount}": Price(1000, Scheme.UPTO),
     "GET /tick": Price(100, Scheme.BATCH),
     "GET /tick/crash": Price(100, Scheme.BATCH),
@@ -71,7 +72,8 @@ class Selling:
         ]
         routes += [Route(path, self.handler) for path in ("/permit2", "/tick", "/upto/{amount:int}")]
         routes += [Route("/tick/sync", self.sync_handler)]
-        routes += [Route("/crash", self.crash), Route("/tick/crash", self.crash), Route("/error", self.error)]
+        routes += [Route(path, self.crash) for path in ("/crash", "/permit2/crash", "/tick/crash")]
+        routes += [Route("/error", self.error)]
         self.app = PaidRoutes(Starlette(routes=routes), self.seller)
 
     async def handler(self, request: Request) -> Response:
@@ -92,6 +94,8 @@ class Selling:
     async def crash(self, request: Request) -> Response:
         if self.crashing:
             self.runs[request.url.path] += 1
+            if self.during is not None:
+                await run_in_threadpool(self.during)
             raise Broken
         return await self.handler(request)
 

@@ -13,6 +13,8 @@ Every process of a seller shares the table; the process that inserts the row run
 enters the grant as the one sale of the payment's authorization, which therefore pays no order. `Declined` and
 `Released` end that: they deliver nothing.
 
+A grant that is `Held` without a lease, and whose payment the chain shows, gets another run: the payer has paid for it.
+
 A lease excludes a second run and a second settlement. It has an end and a fence: a number that grows with every lease
 of the grant. The process that works renews its lease; the lease of a process that died ends. Every write of a run
 names the fence, so a run that lost its lease changes nothing.
@@ -133,11 +135,11 @@ class Grants:
         return GrantLease(id, 1)
 
     def lease(self, row: GrantRecord) -> GrantLease | None:
-        """Return the lease to settle a stored response; None while another process has it."""
+        """Return the lease to settle a stored response, or to run the handler again; None while another run has it."""
         now = self.ledger.clock()
         if row.lease > now:  # of many concurrent copies, none blocks a writer
             return None
-        free = (GrantRecord.id == row.id) & (GrantRecord.state == GrantState.ANSWERED) & (GrantRecord.lease <= now)
+        free = (GrantRecord.id == row.id) & (GrantRecord.state == row.state) & (GrantRecord.lease <= now)
         values: ColumnValues = {GrantRecord.lease: self._end(), GrantRecord.fence: GrantRecord.fence + 1}
         with self.ledger.database.transaction() as tx:
             leased = fetch_one_or_none(tx, update(GrantRecord).where(free).values(values).returning(GrantRecord))

@@ -6,7 +6,8 @@ malformed payment                  400
 invalid payment                    402, with the reason
 first use of the payment           verified -> granted -> handler -> response stored -> settled -> response
 a copy of it                       the stored response, or 409 with a status URL while there is none
-handler ended without a response   409 with a status URL, until it is proven that the payment was not settled
+handler ended without a response   409 with a status URL, until it is proven that the payment was not settled;
+                                   the handler again, once the chain shows that it was
 ```
 """
 
@@ -37,6 +38,7 @@ from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
 from foreseal.payments.x402.payment_key import PaymentKey, granted
+from foreseal.payments.x402.payment_status import PaymentFate
 from foreseal.payments.x402.seller.grants import (
     BalanceCommitted,
     GrantedResponse,
@@ -236,7 +238,7 @@ class _Paid:
         digest = hashlib.sha256(orjson.dumps(request_parts)).digest()
         row = await self._find(payment.key.name)
         if row is not None and not (row.state is GrantState.RELEASED and row.deadline is None):
-            return await self._copy(row, digest, payload)
+            return await self._copy(row, digest, payload, body)
         required, refusal = await self._seller.offers.demand(self._prices, self._url, "payment_does_not_match")
         requirements = self._seller.offers.server.find_matching_requirements(required.accepts, payload)
         if requirements is None:
@@ -257,7 +259,7 @@ class _Paid:
             # A copy may have been settled since the check of the grants, and caused this rejection.
             row = await self._find(id)
             if row is not None and row.state is not GrantState.RELEASED:
-                return await self._copy(row, claim.request, claim.payload)
+                return await self._copy(row, claim.request, claim.payload, body)
             if error.reason == ERR_CHANNEL_BUSY:
                 return self._undecided(id, "the channel is in use by another request")
             return await self._demand(error.reason, claim.payload)
@@ -272,7 +274,7 @@ class _Paid:
         if lease is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"
-            return await self._copy(row, claim.request, claim.payload)
+            return await self._copy(row, claim.request, claim.payload, body)
         with self._seller.working(lease, claim.payload, claim.requirements):
             return await self._sold(claim, lease, body, directive)
 
@@ -318,13 +320,15 @@ class _Paid:
         await self._seller.cancel(claim.payload, claim.requirements, status)
         if answered is None:
             row = await run_in_threadpool(self._seller.grants.end, lease)
+            is_paid = False
             with contextlib.suppress(*Silent):  # a voucher is released at once; other payments lack the proof so far
-                await self._seller.settled_status(row)
-            return self._undecided(lease.id, "the handler ended without a response; nothing is charged")
+                is_paid = (await self._seller.settled_status(row)).fate is PaymentFate.SETTLED
+            result = "the payment is settled: repeat the request" if is_paid else "nothing is charged"
+            return self._undecided(lease.id, f"the handler ended without a response; {result}")
         await run_in_threadpool(self._seller.grants.decline, lease, answered)
         return _private(answered)
 
-    async def _copy(self, row: GrantRecord, digest: bytes, payload: PaymentPayload) -> GrantedResponse:
+    async def _copy(self, row: GrantRecord, digest: bytes, payload: PaymentPayload, body: bytes) -> GrantedResponse:
         """Respond to a payment that was used before. Its signature is not verified again, so it must be the same."""
         if stored_payment(row)[0].payload != payload.payload:
             return await self._demand("payment_differs_from_its_first_use")
@@ -344,9 +348,15 @@ class _Paid:
             return _private(stored_answer(row))
         if row.state is GrantState.SETTLED:
             return _paid(stored_answer(row), row)
-        lease = await run_in_threadpool(self._seller.grants.lease, row) if row.state is GrantState.ANSWERED else None
+        try:
+            resumes = await self._is_resumable(row)
+        except Silent:
+            return self._undecided(row.id, "the chain cannot be queried now")
+        lease = await run_in_threadpool(self._seller.grants.lease, row) if resumes else None
         if lease is None:
             return self._undecided(row.id, "the request is in progress, or ended without a response")
+        if row.state is GrantState.HELD:
+            return await self._run_again(row, lease, body)
         try:
             row = await self._seller.finish(row, lease)
         except Undecided:
@@ -354,6 +364,21 @@ class _Paid:
         except PaymentRejected as error:
             return await self._refused(error)
         return _paid(stored_answer(row), row)
+
+    async def _is_resumable(self, row: GrantRecord) -> bool:
+        """Return True if a repeated request may continue a grant without a run. Raises the errors in `Silent`."""
+        if row.state is GrantState.ANSWERED:
+            return True
+        if row.state is not GrantState.HELD or row.lease > self._seller.ledger.clock():
+            return False
+        return await run_in_threadpool(self._seller.is_paid, row)
+
+    async def _run_again(self, row: GrantRecord, lease: GrantLease, body: bytes) -> GrantedResponse:
+        """Run the handler for a payment that is settled, and that no earlier run responded to."""
+        payload, requirements = stored_payment(row)
+        claim = GrantRequest(granted(payload), payload, requirements, row.request)
+        with self._seller.working(lease, payload, requirements):
+            return await self._sold(claim, lease, body, None)
 
     async def _handled(self, body: bytes, charge: Charge) -> GrantedResponse | None:
         """Return the application's response; None if it ended without one."""

@@ -29,7 +29,7 @@ from foreseal.payments.x402.channels import SellerChannels
 from foreseal.payments.x402.facilitator.facilitator import InProcessFacilitator
 from foreseal.payments.x402.models import GrantRecord
 from foreseal.payments.x402.payloads import HASH
-from foreseal.payments.x402.payment_key import BATCH, PENDING, Payment, PaymentKey, granted
+from foreseal.payments.x402.payment_key import BATCH, EXACT, PENDING, Payment, PaymentKey, granted
 from foreseal.payments.x402.payment_status import PaymentFate, PaymentStatus, find_status, spent_by
 from foreseal.payments.x402.seller.grants import GrantLease, Grants, charged_amount, stored_payment
 from foreseal.payments.x402.seller.heartbeats import Heartbeats
@@ -218,6 +218,17 @@ class Seller:
         idle = row.state is not GrantState.ANSWERED and row.lease <= self.ledger.clock()
         free = idle and not channels.is_reserved(channel, self._milliseconds())
         return PaymentStatus(PaymentFate.UNSETTLED if free else PaymentFate.OPEN, final=free)
+
+    def is_paid(self, row: GrantRecord) -> bool:
+        """Return True if the chain shows the transfer of the price, though nothing settled it here.
+
+        Any account may submit a payment by `exact`. Raises the node's errors.
+        """
+        _, requirements = stored_payment(row)
+        if requirements.scheme != EXACT:
+            return False
+        found = self.fate(row)
+        return found.fate is PaymentFate.SETTLED and found.amount == int(requirements.amount)
 
     async def settled_status(self, row: GrantRecord) -> PaymentStatus:
         """Return the status from `fate`, and release the grant if non-payment is proven and no run has its lease."""
