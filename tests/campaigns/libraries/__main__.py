@@ -6,11 +6,11 @@ from pathlib import Path
 from campaign_cli import conclude, options, show
 from foreseal.bench import provenance
 from foreseal.bench.provenance import source_state
-from libraries.campaign import ONCE_FLOWS, SCRIPT_FLOWS, Outcome, Plan, read_outcomes, run
+from libraries.campaign import Outcome, read_outcomes, run
 from libraries.chains import CONTROL, ENDPOINTS, MODES
 from libraries.library import LIBRARIES
+from libraries.plan import FLOWS, Plan
 
-FLOWS = SCRIPT_FLOWS + ONCE_FLOWS
 CELLS = (*ENDPOINTS, CONTROL)
 
 

@@ -17,20 +17,19 @@ from libraries.chains import (
     BLOCK_SECONDS,
     CONTROL,
     ENDPOINTS,
-    MODES,
+    Chain,
     anvil_node,
     mined_by_another_client,
     node,
 )
 from libraries.library import LIBRARIES, Library, NotInstalled
+from libraries.plan import FLOWS, SCRIPT_FLOWS, ChainKind, Group, Plan
 from libraries.request_log import recorded
+from libraries.restarts import restartable
 from live import DEV_ACCOUNTS
 from live.accounts import key_of
 from live.contracts import CONTRACTS
 
-SCRIPT_FLOWS = ("deploy", "allowance", "transfer")
-# The fee of the first one is below a base fee that decreases with each empty block.
-ONCE_FLOWS = ("replacement", "confirmations", "events")
 AUTOMINE_MS = 200
 """Longest random pause before a round under automine, in milliseconds."""
 ROUND_MS = 90_000
@@ -114,10 +113,9 @@ class Report:
         rows: dict[tuple[str, str, str], dict[str, str]] = {}
         for o in self.outcomes:
             rows.setdefault((o.library, o.mode, o.endpoint), {})[o.flow] = f"{o.passed}/{o.rounds}"
-        flows = SCRIPT_FLOWS + ONCE_FLOWS
-        head = f"{'library':14}{'mode':10}{'endpoint':15}" + "".join(f"{flow:15}" for flow in flows)
+        head = f"{'library':14}{'mode':10}{'endpoint':15}" + "".join(f"{flow:15}" for flow in FLOWS)
         body = [
-            f"{library:14}{mode:10}{endpoint:15}" + "".join(f"{cells.get(flow, '-'):15}" for flow in flows)
+            f"{library:14}{mode:10}{endpoint:15}" + "".join(f"{cells.get(flow, '-'):15}" for flow in FLOWS)
             for (library, mode, endpoint), cells in rows.items()
         ]
         return "\n".join(line.rstrip() for line in [head, *body])
@@ -137,31 +135,12 @@ class Report:
 
 def must_pass(outcome: Outcome) -> bool:
     """Return True if the flow must pass, wherever it passes on anvil."""
-    if outcome.endpoint == CONTROL:
+    # No library hears all events around a restart; which are lost depends on the moment of its poll.
+    if outcome.endpoint == CONTROL or outcome.flow == "restart":
         return False
     if outcome.mode == "automine" or outcome.endpoint == "/sealed":
         return True
     return outcome.endpoint == "/preconfirmed" and outcome.flow in SCRIPT_FLOWS
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Choice of combinations, and their rounds."""
-
-    rounds: int
-    seed: int = 1
-    endpoints: Sequence[str] = (*ENDPOINTS, CONTROL)
-    modes: Sequence[str] = MODES
-    flows: Sequence[str] = SCRIPT_FLOWS + ONCE_FLOWS
-    requests: Path | None = None
-    """Folder for a log of all requests over HTTP and their responses."""
-
-    def groups(self, library: Library) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """Return the flows of each process of a cell, and the index of its first account."""
-        chosen = [flow for flow in library.flows if flow in self.flows]
-        yield from ((index, (flow,)) for index, flow in enumerate(SCRIPT_FLOWS) if flow in chosen)
-        if once := tuple(flow for flow in ONCE_FLOWS if flow in chosen):
-            yield 3, once
 
 
 def run(
@@ -194,44 +173,41 @@ def run(
 
 
 def _run_mode(plan: Plan, library: Library, command: list[str], mode: str) -> list[Outcome]:
-    """Run all endpoints and flows in one mode.
-
-    The script flows at the three endpoints share one node. Where a second client mines, each endpoint has its own.
-    """
+    """Run all endpoints and flows in one mode."""
+    groups = list(plan.groups(library, mode))
     with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(len(plan.endpoints) * 4))
+        pool = stack.enter_context(ThreadPoolExecutor(max(1, len(plan.endpoints) * len(groups))))
         results = []
-        for is_once in (False, True):
-            groups = [(first, flows) for first, flows in plan.groups(library) if (flows[0] in ONCE_FLOWS) is is_once]
-            if not groups:
-                continue
-            is_mined = is_once and mode == "automine"
-            urls = stack.enter_context(_chains(plan, mode, is_shared=not is_mined))
-            if is_mined:
-                for url in urls.values():
-                    stack.enter_context(mined_by_another_client(url))
-            for index, (endpoint, url) in enumerate(urls.items()):
-                full = url if endpoint == CONTROL else url + endpoint.rstrip("/")
-                for first, flows in groups:
-                    name = f"{library.name}-{endpoint.strip('/') or 'standard'}-{mode}-{'-'.join(flows)}"
-                    accounts = index % len(ENDPOINTS) * _ACCOUNTS_EACH
-                    task = _Task(library.name, endpoint, mode, flows, full, accounts + first, accounts + 4, name)
-                    results.append(pool.submit(_run_task, plan, command, task))
+        # Script flows and the others have different chains, so that no round waits for blocks of another flow.
+        for kind, is_once in dict.fromkeys((group.chain, group.is_once) for group in groups):
+            chains = stack.enter_context(_chains(plan, mode, kind))
+            for index, (endpoint, chain) in enumerate(chains.items()):
+                for group in groups:
+                    if (group.chain, group.is_once) == (kind, is_once):
+                        task = _Task.create(library.name, endpoint, mode, group, index, chain)
+                        results.append(pool.submit(_run_task, plan, command, task))
         return [outcome for result in results for outcome in result.result()]
 
 
 @contextmanager
-def _chains(plan: Plan, mode: str, *, is_shared: bool) -> Iterator[dict[str, str]]:
-    """Run the nodes of a mode; yield URLs without paths by endpoint."""
+def _chains(plan: Plan, mode: str, kind: ChainKind) -> Iterator[dict[str, Chain]]:
+    """Run the nodes of a mode; yield chains by endpoint."""
     with ExitStack() as stack:
-        urls: dict[str, str] = {}
+        chains: dict[str, Chain] = {}
         for endpoint in plan.endpoints:
-            if endpoint != CONTROL:
-                shared = next(iter(urls.values()), None) if is_shared else None
-                urls[endpoint] = shared or stack.enter_context(node(mode))
-        if CONTROL in plan.endpoints:
-            urls[CONTROL] = stack.enter_context(anvil_node(mode))
-        yield urls
+            is_control = endpoint == CONTROL
+            shared = next((chain for name, chain in chains.items() if name != CONTROL), None)
+            if shared and kind is ChainKind.SHARED and not is_control:
+                chains[endpoint] = shared
+                continue
+            if kind is ChainKind.RESTARTED:
+                chains[endpoint] = stack.enter_context(restartable(mode, is_control=is_control))
+                continue
+            url = stack.enter_context(anvil_node(mode) if is_control else node(mode))
+            chains[endpoint] = Chain(url)
+            if kind is ChainKind.MINED:
+                stack.enter_context(mined_by_another_client(url))
+        yield chains
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +219,20 @@ class _Task:
     url: str
     account: int
     spender: int
-    name: str
+    restart: Path | None
+    """File by which the program requests a restart of the node."""
+
+    @classmethod
+    def create(cls, library: str, endpoint: str, mode: str, group: Group, index: int, chain: Chain) -> "_Task":
+        """Return the task of a group at the endpoint with this index."""
+        url = chain.url if endpoint == CONTROL else chain.url + endpoint.rstrip("/")
+        first = index % len(ENDPOINTS) * _ACCOUNTS_EACH
+        account, spender = first + group.account, first + _ACCOUNTS_EACH - 1
+        return cls(library, endpoint, mode, group.flows, url, account, spender, chain.restart)
+
+    @property
+    def name(self) -> str:
+        return f"{self.library}-{self.endpoint.strip('/') or 'standard'}-{self.mode}-{'-'.join(self.flows)}"
 
 
 def _run_task(plan: Plan, command: list[str], task: _Task) -> list[Outcome]:
@@ -260,6 +249,7 @@ def _run_task(plan: Plan, command: list[str], task: _Task) -> list[Outcome]:
             "LIBRARY_BLOCK_MS": str(AUTOMINE_MS if task.mode == "automine" else BLOCK_SECONDS * 1000),
             "LIBRARY_ROUND_MS": str(ROUND_MS),
             "LIBRARY_CONTRACTS": str(CONTRACTS),
+            "LIBRARY_RESTART": str(task.restart or ""),
         }
         ended = subprocess.run(
             command,

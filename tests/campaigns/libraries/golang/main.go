@@ -282,5 +282,6 @@ func main() {
 	run(map[string]flow{
 		"deploy": deploy, "allowance": allowance, "transfer": transfer,
 		"confirmations": confirmations, "replacement": replacement, "events": events,
+		"restart": restart,
 	})
 }

@@ -1,6 +1,7 @@
 // ethers 5
 import { Contract, ContractFactory, Wallet, providers } from 'ethers5'
-import { board, equal, key, POLL_MS, run, sleep, spenderKey, token, until, url, watchEvents } from './flows.mjs'
+import { board, equal, key, POLL_MS, run, sleep, socketUrl, spenderKey, token, until, url, watchEvents } from './flows.mjs'
+import { named, watchRestart } from './restart.mjs'
 
 const provider = new providers.JsonRpcProvider(url)
 const wallet = new Wallet(key, provider)
@@ -81,5 +82,20 @@ await run({
         await watchEvents(() => provider.getBlockNumber(), send, heard)
       },
     ]
+  },
+
+  restart: async () => {
+    const contract = await prepared(board, 7)
+    const watched = (listener) => async () => {
+      const heard = []
+      new Contract(contract.address, board.abi, listener()).on('ValueSet', (...args) =>
+        heard.push(args.at(-1).transactionHash),
+      )
+      // Events before its first poll are not heard.
+      await sleep(2 * POLL_MS)
+      await watchRestart(async (index) => (await contract.set(index, 'event', { gasLimit: 100_000 })).hash, heard)
+    }
+    const socket = () => new providers.WebSocketProvider(socketUrl)
+    return [named('polling', watched(() => provider)), named('WebSocket', watched(socket))]
   },
 })

@@ -1,6 +1,7 @@
 // ethers 6
-import { Contract, ContractFactory, JsonRpcProvider, Wallet } from 'ethers'
-import { board, equal, key, POLL_MS, run, sleep, spenderKey, token, until, url, watchEvents } from './flows.mjs'
+import { Contract, ContractFactory, JsonRpcProvider, Wallet, WebSocketProvider } from 'ethers'
+import { board, equal, key, POLL_MS, run, sleep, socketUrl, spenderKey, token, until, url, watchEvents } from './flows.mjs'
+import { named, watchRestart } from './restart.mjs'
 
 // The default cache of 250 ms gives the nonce of a transaction to the next one: findings/ethers-cached-nonce.sh
 const provider = new JsonRpcProvider(url, undefined, { cacheTimeout: -1 })
@@ -81,5 +82,17 @@ await run({
         await watchEvents(() => provider.getBlockNumber(), send, heard)
       },
     ]
+  },
+
+  restart: async () => {
+    const contract = await prepared(board, 7)
+    const watched = (listener) => async () => {
+      const heard = []
+      const streamed = new Contract(contract.target, board.abi, listener())
+      await streamed.on('ValueSet', (...args) => heard.push(args.at(-1).log.transactionHash))
+      await watchRestart(async (index) => (await contract.set(index, 'event', { gasLimit: 100_000n })).hash, heard)
+    }
+    const socket = () => new WebSocketProvider(socketUrl)
+    return [named('polling', watched(() => provider)), named('WebSocket', watched(socket))]
   },
 })

@@ -1,8 +1,9 @@
 // viem
-import { createPublicClient, createWalletClient, http } from 'viem'
+import { createPublicClient, createWalletClient, http, webSocket } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
-import { board, equal, key, POLL_MS, run, sleep, spenderKey, token, until, url, watchEvents } from './flows.mjs'
+import { board, equal, key, POLL_MS, run, sleep, socketUrl, spenderKey, token, until, url, watchEvents } from './flows.mjs'
+import { named, watchRestart } from './restart.mjs'
 
 const transport = http(url)
 const client = createPublicClient({ chain: foundry, transport })
@@ -95,5 +96,22 @@ await run({
         await watchEvents(async () => Number(await client.getBlockNumber({ cacheTime: 0 })), send, heard)
       },
     ]
+  },
+
+  restart: async () => {
+    const contract = await prepared(board, [7n])
+    const watched = (listener) => async () => {
+      const heard = []
+      const onLogs = (logs) => heard.push(...logs.map((log) => log.transactionHash))
+      // Without `onError`, an error of the watch ends it silently.
+      listener().watchContractEvent({ ...contract, eventName: 'ValueSet', onLogs })
+      // Events before its first poll, or before its subscription, are not heard.
+      await sleep(POLL_MS)
+      const send = (index) =>
+        wallet.writeContract({ ...contract, functionName: 'set', args: [BigInt(index), 'event'], gas: 100_000n })
+      await watchRestart(send, heard)
+    }
+    const socket = () => createPublicClient({ chain: foundry, transport: webSocket(socketUrl) })
+    return [named('polling', watched(() => client)), named('WebSocket', watched(socket))]
   },
 })

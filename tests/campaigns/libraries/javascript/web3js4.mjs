@@ -1,6 +1,7 @@
 // web3.js 4
 import { Web3 } from 'web3'
 import { board, equal, key, POLL_MS, run, sleep, socketUrl, spenderKey, token, until, url, watchEvents } from './flows.mjs'
+import { named, watchRestart } from './restart.mjs'
 
 const web3 = new Web3(url)
 const account = web3.eth.accounts.wallet.add(key)[0]
@@ -100,5 +101,21 @@ await run({
         await watchEvents(async () => Number(await web3.eth.getBlockNumber()), send, heard)
       },
     ]
+  },
+
+  restart: async () => {
+    const contract = await prepared(board, 7)
+    const round = async () => {
+      const heard = []
+      const streams = new Web3(socketUrl)
+      const events = new streams.eth.Contract(board.abi, contract.options.address).events.ValueSet()
+      events.on('data', (event) => heard.push(event.transactionHash))
+      await new Promise((resolve) => events.on('connected', resolve))
+      let nonce = await web3.eth.getTransactionCount(from, 'pending')
+      const send = (index) =>
+        submitted(contract.methods.set(index, 'event').send({ from, gas: 100_000, nonce: nonce++ }))
+      await watchRestart(send, heard)
+    }
+    return [named('WebSocket', round)]
   },
 })

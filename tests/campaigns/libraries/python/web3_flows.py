@@ -1,13 +1,17 @@
 """web3.py, versions 7 and 8."""
 
+import asyncio
+import os
+import threading
 from typing import Any
 
 from eth_account import Account
-from web3 import HTTPProvider, Web3
+from web3 import AsyncWeb3, HTTPProvider, Web3, WebSocketProvider
 from web3.middleware import SignAndSendRawMiddlewareBuilder
 from web3.types import Wei
 
 from libraries.python.flows import KEY, SPENDER_KEY, URL, contract, equal, run, until, watch_events
+from libraries.python.restart import named, watch_restart
 
 GWEI = 10**9
 
@@ -125,6 +129,58 @@ def events() -> Any:
     return [one]
 
 
+def restart() -> Any:
+    """Watch events by a filter of the contract, and by a subscription that the program does not renew."""
+    board = prepared("Board", 7)
+
+    def send(number: int) -> str:
+        return str(board.functions.set(number, "event").transact({"gas": 100_000}).hex())
+
+    def polling() -> None:
+        filter = board.events.ValueSet.create_filter(from_block="latest")
+        before = {event["transactionHash"].hex() for event in filter.get_new_entries()}
+
+        def poll() -> list[str]:
+            found = [event["transactionHash"].hex() for event in filter.get_new_entries()]
+            return [each for each in found if each not in before]
+
+        watch_restart(send, poll)
+
+    def socket() -> None:
+        heard: list[str] = []
+        errors: list[str] = []
+        is_subscribed = threading.Event()
+
+        async def listen() -> None:
+            async with AsyncWeb3(WebSocketProvider(os.environ["LIBRARY_SOCKET_URL"])) as streams:
+                await streams.eth.subscribe("logs", {"address": board.address})
+                is_subscribed.set()
+                async for message in streams.socket.process_subscriptions():
+                    # `poll` reads each element while the iteration continues.
+                    heard.append(message["result"]["transactionHash"].hex())  # noqa: PERF401
+
+        def run_loop() -> None:
+            try:
+                asyncio.run(listen())
+                errors.append("the iteration ended")
+            except Exception as error:
+                errors.append(f"{type(error).__name__}: {error}")
+
+        def poll() -> list[str]:
+            found = heard.copy()
+            del heard[: len(found)]
+            return found
+
+        threading.Thread(target=run_loop, daemon=True).start()
+        is_subscribed.wait(10)
+        try:
+            watch_restart(send, poll)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; errors of the listener: {errors}") from error
+
+    return [named("polling", polling), named("WebSocket", socket)]
+
+
 if __name__ == "__main__":
     run(
         {
@@ -134,5 +190,6 @@ if __name__ == "__main__":
             "confirmations": confirmations,
             "replacement": replacement,
             "events": events,
+            "restart": restart,
         }
     )

@@ -1,6 +1,7 @@
 //! Flows of alloy: the provider with its recommended fillers, `sol!` bindings, and subscriptions over WebSocket.
 
 mod flows;
+mod restart;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,13 +10,16 @@ use alloy::eips::BlockId;
 use alloy::network::{Ethereum, EthereumWallet};
 use alloy::primitives::{Address, U256};
 use alloy::providers::{DynProvider, PendingTransactionBuilder, Provider, ProviderBuilder};
+use alloy::rpc::types::Log;
 use alloy::rpc::types::{TransactionReceipt, TransactionRequest};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol;
-use futures_util::StreamExt;
+use alloy::sol_types::Error;
+use futures_util::{Stream, StreamExt};
 use tokio::time::sleep;
 
 use flows::{Outcome, Rounds, equal, run, variable, watch_events};
+use restart::watch_restart;
 
 sol!(
     #[sol(rpc)]
@@ -43,7 +47,7 @@ impl Clients {
     async fn connect() -> Outcome<Self> {
         let (owner, address) = client("FORESEAL_KEY").await?;
         let (spender, spender_address) = client("LIBRARY_SPENDER_KEY").await?;
-        let socket = if variable("LIBRARY_FLOWS").contains("events") {
+        let socket = if ["events", "restart"].iter().any(|flow| variable("LIBRARY_FLOWS").contains(flow)) {
             Some(ProviderBuilder::new().connect(&variable("LIBRARY_SOCKET_URL")).await?.erased())
         } else {
             None
@@ -131,24 +135,64 @@ async fn replacement(clients: &Clients) -> Outcome<()> {
     equal(mined(sent).await?.transaction_hash, hash, "hash of the receipt")
 }
 
-/// Watches events by a subscription over WebSocket.
-async fn events(clients: &Clients, address: Address) -> Outcome<()> {
-    let socket = clients.socket.clone().ok_or("no socket")?;
-    let mut stream = Board::new(address, socket).ValueSet_filter().subscribe().await?.into_stream();
-    let heard = Arc::new(Mutex::new(Vec::new()));
+/// Hashes of the transactions whose events were heard and not yet read.
+type Heard = Arc<Mutex<Vec<String>>>;
+
+fn listen<E: Send + 'static>(
+    mut stream: impl Stream<Item = Result<(E, Log), Error>> + Send + Unpin + 'static,
+) -> Heard {
+    let heard = Heard::default();
     let writer = Arc::clone(&heard);
     tokio::spawn(async move {
         while let Some(Ok((_, log))) = stream.next().await {
             writer.lock().unwrap().push(format!("{:?}", log.transaction_hash.unwrap_or_default()));
         }
     });
+    heard
+}
+
+fn taken(heard: &Heard) -> Vec<String> {
+    std::mem::take(&mut *heard.lock().unwrap())
+}
+
+/// Listens by a subscription over WebSocket.
+async fn subscribed(clients: &Clients, address: Address) -> Outcome<Heard> {
+    let socket = clients.socket.clone().ok_or("no socket")?;
+    Ok(listen(Board::new(address, socket).ValueSet_filter().subscribe().await?.into_stream()))
+}
+
+/// Listens by a filter that is polled.
+async fn polled(clients: &Clients, address: Address) -> Outcome<Heard> {
+    let watched = Board::new(address, clients.owner.clone()).ValueSet_filter().watch().await?;
+    Ok(listen(watched.into_stream()))
+}
+
+async fn set(clients: &Clients, address: Address, index: u64) -> Outcome<String> {
     let board = Board::new(address, clients.owner.clone());
-    let send = async |index: u64| -> Outcome<String> {
-        let sent = board.set(U256::from(index), "event".into()).gas(100_000).send().await?;
-        Ok(format!("{:?}", sent.tx_hash()))
-    };
+    let sent = board.set(U256::from(index), "event".into()).gas(100_000).send().await?;
+    Ok(format!("{:?}", sent.tx_hash()))
+}
+
+async fn events(clients: &Clients, address: Address) -> Outcome<()> {
+    let heard = subscribed(clients, address).await?;
     let newest = async || -> Outcome<u64> { Ok(clients.owner.get_block_number().await?) };
-    watch_events(newest, send, || std::mem::take(&mut *heard.lock().unwrap())).await
+    watch_events(newest, async |index| set(clients, address, index).await, || taken(&heard)).await
+}
+
+async fn restart(clients: &Clients, address: Address, name: &str) -> Outcome<()> {
+    let heard = if name == "polling" {
+        polled(clients, address).await?
+    } else {
+        subscribed(clients, address).await?
+    };
+    let watched = watch_restart(async |index| set(clients, address, index).await, || taken(&heard)).await;
+    watched.map_err(|error| format!("{name}: {error}").into())
+}
+
+async fn board(clients: &Clients) -> Outcome<Address> {
+    let address = *Board::deploy(clients.owner.clone(), U256::from(7)).await?.address();
+    prepared(clients, address).await?;
+    Ok(address)
 }
 
 async fn rounds<'a>(flow: &str, clients: &'a Clients) -> Outcome<Rounds<'a>> {
@@ -166,9 +210,13 @@ async fn rounds<'a>(flow: &str, clients: &'a Clients) -> Outcome<Rounds<'a>> {
         }
         "replacement" => Rounds::Once(vec![Box::pin(replacement(clients))]),
         "events" => {
-            let address = *Board::deploy(clients.owner.clone(), U256::from(7)).await?.address();
-            prepared(clients, address).await?;
+            let address = board(clients).await?;
             Rounds::Once(vec![Box::pin(events(clients, address))])
+        }
+        "restart" => {
+            let address = board(clients).await?;
+            let watches = ["polling", "WebSocket"];
+            Rounds::Once(watches.map(|name| Box::pin(restart(clients, address, name)) as _).into())
         }
         other => return Err(format!("no flow {other}").into()),
     })
