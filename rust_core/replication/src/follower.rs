@@ -24,6 +24,7 @@ mod shared_store_chain;
 mod snapshot_client;
 mod thread;
 mod upstream;
+mod upstream_ticks;
 
 pub use chain_copy::{ApplyError, ChainCopy, CopyError, CopyProgress, RestartCause};
 pub use client::{FollowerClient, FollowerConfig};

@@ -1,4 +1,4 @@
-"""Times of takeovers, from the fault to the new owner in the engine and to its first shown step."""
+"""Times of takeovers, from the fault to the new owner in the engine and to its first shown steps."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -17,6 +17,8 @@ class TakeoverTime:
     """Until the engine has the new owner."""
     first_step: int | None
     """Until a reader is shown a step of the new owner; None if the next fault came first."""
+    everywhere: int | None
+    """Until each process that is no target of the fault shows such a step; None if the next fault came first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ def takeovers(recording: Recording) -> list[TakeoverTime]:
     faults = sorted(recording.faults, key=lambda each: each.began)
     ends = [fault.began for fault in faults[1:]] + [float("inf")]
     first_shown = _first_shown(recording)
+    processes = {step.process for step in recording.steps}
     found = []
     for fault, end in zip(faults, ends, strict=True):
         owner = min(
@@ -42,14 +45,16 @@ def takeovers(recording: Recording) -> list[TakeoverTime]:
             default=None,
         )
         if owner is not None:
-            shown = first_shown.get(owner.epoch)
-            step = None if shown is None or shown >= end else _ms(shown, fault)
-            found.append(TakeoverTime(fault.kind, _ms(owner.at, fault), step))
+            shown = {process: at for process, at in first_shown[owner.epoch].items() if at < end}
+            step = _ms(min(shown.values()), fault) if shown else None
+            others = processes.difference(fault.targets)
+            everywhere = _ms(max(shown[each] for each in others), fault) if others and others <= shown.keys() else None
+            found.append(TakeoverTime(fault.kind, _ms(owner.at, fault), step, everywhere))
     return found
 
 
 def summarize(times: list[TakeoverTime]) -> dict[str, dict[str, TimeSummary]]:
-    """Return the distributions of `fence` and `first_step` of each kind of fault, and of `all`."""
+    """Return the distributions of `fence`, `first_step` and `everywhere` of each kind of fault, and of `all`."""
     groups: defaultdict[str, list[TakeoverTime]] = defaultdict(list)
     for time in times:
         groups[time.fault].append(time)
@@ -60,6 +65,7 @@ def summarize(times: list[TakeoverTime]) -> dict[str, dict[str, TimeSummary]]:
             for name, values in (
                 ("fence", [each.fence for each in group]),
                 ("first_step", [each.first_step for each in group if each.first_step is not None]),
+                ("everywhere", [each.everywhere for each in group if each.everywhere is not None]),
             )
             if values
         }
@@ -67,16 +73,16 @@ def summarize(times: list[TakeoverTime]) -> dict[str, dict[str, TimeSummary]]:
     }
 
 
-def _first_shown(recording: Recording) -> dict[int, float]:
-    """Return the time at which a step of each epoch was first shown, by the epoch of its append."""
+def _first_shown(recording: Recording) -> defaultdict[int, dict[str, float]]:
+    """Return the times at which each process first showed a step of each epoch, by the epoch of its append."""
     heads: list[EngineHead] = sorted(recording.heads, key=lambda each: each.position)
     positions: list[StepPosition] = [head.position for head in heads]
-    found: dict[int, float] = {}
+    found: defaultdict[int, dict[str, float]] = defaultdict(dict)
     for step in recording.steps:
         at = bisect_left(positions, step.position)
         if at < len(heads):
-            epoch = heads[at].epoch
-            found[epoch] = min(found.get(epoch, step.at), step.at)
+            shown = found[heads[at].epoch]
+            shown[step.process] = min(shown.get(step.process, step.at), step.at)
     return found
 
 

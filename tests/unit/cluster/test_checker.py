@@ -202,12 +202,21 @@ def test_recording_is_equal_after_writing_and_reading(tmp_path: Path) -> None:
 
 
 def test_takeover_times_begin_with_the_fault() -> None:
-    times = takeovers(correct())
-    assert times == [TakeoverTime("kill", 1000, 1310)]
-    summary = summarize([*times, TakeoverTime("pause", 900, None)])
-    assert summary["kill"]["first_step"].max == 1310
+    recording = correct()
+    late = next(step for step in recording.steps if step.process == "replica-1" and step.epoch == 2)
+    recording.steps[recording.steps.index(late)] = replace(late, at=late.at + 0.1)
+    times = takeovers(recording)
+    assert times == [TakeoverTime("kill", 1000, 1310, 1410)]
+    summary = summarize([*times, TakeoverTime("pause", 900, None, None)])
+    assert (summary["kill"]["first_step"].max, summary["kill"]["everywhere"].max) == (1310, 1410)
     assert (summary["all"]["fence"].count, summary["all"]["fence"].p99) == (2, 1000)
-    assert "first_step" not in summary["pause"]
+    assert summary["pause"].keys() == {"fence"}
+
+
+def test_process_that_shows_no_new_step_is_not_everywhere() -> None:
+    recording = correct()
+    recording.steps = [step for step in recording.steps if step.process != "replica-1" or step.epoch == 1]
+    assert takeovers(recording) == [TakeoverTime("kill", 1000, 1310, None)]
 
 
 def test_fault_without_takeover_has_no_time() -> None:

@@ -21,17 +21,15 @@ use foreseal_primitives::{
 use super::{
     FollowerClient, FollowerProfile,
     chain_copy::{ApplyError, ChainCopy, CopyError, RestartCause},
+    upstream_ticks::UpstreamTicks,
 };
 use crate::{
     Phase,
     wire::{
-        Ending, Heartbeat, Hello, MAX_REMOTE_SILENCE, MAX_RESPONSE_SIZE, MAX_SILENCE, Request, Response,
-        Welcome, WireError, read_frame, strip_number,
+        Ending, Heartbeat, Hello, MAX_RESPONSE_SIZE, MAX_SILENCE, Request, Response, Welcome, WireError,
+        read_frame, strip_number,
     },
 };
-
-/// Number of heartbeats with an old tick after which another address is tried.
-const MAX_STALE_HEARTBEATS: u32 = 3;
 
 /// Outcome of a connection.
 pub(super) enum ConnectionOutcome {
@@ -101,8 +99,7 @@ pub(super) struct Session {
     live: bool,
     /// Number of the newest sealed block at the beginning of the connection.
     start: Option<u64>,
-    /// Number of heartbeats in a row with an old tick.
-    stale_heartbeats: u32,
+    ticks: UpstreamTicks,
     /// Number of the ownership that the content of the pool is from, 0 without a quorum journal; `None` before the
     /// first content.
     pool_epoch: Option<u64>,
@@ -119,7 +116,7 @@ impl Session {
             received: 0,
             live: false,
             start: None,
-            stale_heartbeats: 0,
+            ticks: UpstreamTicks::default(),
             pool_epoch: None,
         })
     }
@@ -179,7 +176,7 @@ impl Session {
     /// Returns the greeting of a new connection, with the replica's cursor.
     pub fn hello(&mut self) -> Result<Vec<u8>, ConnectionError> {
         (self.welcome, self.received, self.live, self.start) = (None, 0, false, None);
-        self.stale_heartbeats = 0;
+        self.ticks = UpstreamTicks::default();
         let cursor = self.chain.cursor()?;
         let FollowerClient { identity, profile, .. } = &*self.client;
         let FollowerProfile { name, role, run_id, version, rpc } = profile.clone();
@@ -302,15 +299,11 @@ impl Session {
         Ok(())
     }
 
-    /// Leaves a node that has not ticked for long, if there is another address.
+    /// Leaves a node that no longer ticks, if there is another address.
     fn check_age(&mut self, heartbeat: &Heartbeat) -> Result<(), ConnectionError> {
-        let ticks = self.welcome.as_ref().is_some_and(|welcome| welcome.produces);
-        if !ticks || heartbeat.age < MAX_REMOTE_SILENCE || !self.client.has_other_addresses() {
-            self.stale_heartbeats = 0;
-            return Ok(());
-        }
-        self.stale_heartbeats += 1;
-        if self.stale_heartbeats < MAX_STALE_HEARTBEATS {
+        let Some(welcome) = self.welcome.as_ref().filter(|welcome| welcome.produces) else { return Ok(()) };
+        let is_stale = self.ticks.is_stale_after(heartbeat, welcome.production.step);
+        if !is_stale || !self.client.has_other_addresses() {
             return Ok(());
         }
         let age_ms = u64::try_from(heartbeat.age.as_millis()).unwrap_or(u64::MAX);

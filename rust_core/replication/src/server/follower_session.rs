@@ -293,7 +293,7 @@ impl<W: Write> FollowerSession<W> {
             self.write_frame(&answer)?;
         }
         self.out.flush()?;
-        let (taken, status) = self.source.config.log.read(self.at, self.seen, self.source.config.pace.wait);
+        let (taken, status) = self.source.config.log.read(self.at, self.seen, self.max_wait());
         let before = std::mem::replace(&mut self.seen, status);
         match taken {
             FrameRead::Frames(frames) => {
@@ -312,6 +312,12 @@ impl<W: Write> FollowerSession<W> {
         }
         self.send_report()?;
         self.check_open()
+    }
+
+    /// Returns the time until a heartbeat is due.
+    fn max_wait(&self) -> Duration {
+        let pace = &self.source.config.pace;
+        pace.wait.min(HEARTBEAT_INTERVAL.saturating_sub(pace.since(self.last_heartbeat)))
     }
 
     fn check_open(&self) -> Result<(), DisconnectReason> {
