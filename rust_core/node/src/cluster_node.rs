@@ -33,12 +33,15 @@ impl Node {
             return Some(monitor.status(self.shared.leads(), now, limit));
         }
         let owner = self.following().and_then(|client| client.sequencer_report()?.owner);
-        let is_replica = matches!(self.settings().role, Role::Replica { .. });
-        if owner.is_none() && !is_replica {
-            return None;
-        }
+        let role = match &self.settings().role {
+            Role::Replica { .. } => ClusterRole::Replica,
+            // A member that starts follows until it acquires the ownership.
+            Role::Sequencer { .. } if self.settings().cluster.quorum.is_some() => ClusterRole::Standby,
+            Role::Follower { .. } if owner.is_some() => ClusterRole::Worker,
+            Role::Sequencer { .. } | Role::Follower { .. } => return None,
+        };
         Some(ClusterStatus {
-            role: if is_replica { ClusterRole::Replica } else { ClusterRole::Worker },
+            role,
             name: self.settings().cluster.name.clone(),
             owner,
             head: None,

@@ -22,9 +22,9 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    Changes, ClusterDriver, ControlError, MemoryBudget, NodeEnvironment, NodeError, NodeMetrics, PayloadFeed,
-    Producer, QueryHandler, Role, Sequencer, Settings, SettingsError, Status, StepSigner, StoreFailed,
-    Watcher,
+    Changes, ClusterDriver, ControlError, FollowingStatus, MemoryBudget, NodeEnvironment, NodeError,
+    NodeMetrics, PayloadFeed, Producer, QueryHandler, Role, Sequencer, Settings, SettingsError, Status,
+    StepSigner, StoreFailed, Watcher,
     cluster::ClusterMonitor,
     control::Control,
     follower_status::follower_status,
@@ -527,7 +527,13 @@ impl Node {
             damage: self.shared.damage(),
             store: self.shared.store_status(),
             shown: self.view().is_some(),
-            following: None,
+            // A node that will follow another one has no connection while it starts.
+            following: (!self.shared.leads()).then(|| FollowingStatus {
+                lag: 0,
+                replica_loads: 0,
+                sequencer: None,
+                time_since_frame: self.shared.time_since_frame(),
+            }),
             cluster: self.cluster_status(),
             clock_lead: self.shared.clock_lead.get(),
         }

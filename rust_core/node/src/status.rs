@@ -147,8 +147,11 @@ impl Status {
         if let Some(Phase::Failed(reason)) = &following.sequencer {
             return Err(format!("production stopped: {reason}"));
         }
-        let lost = match &self.phase {
-            Phase::Disconnected(reason) => format!("; the sequencer is not reachable: {reason}"),
+        let lost = match (&self.phase, &following.sequencer) {
+            (Phase::Disconnected(reason), _) => format!("; the sequencer is not reachable: {reason}"),
+            (_, Some(Phase::Disconnected(reason))) => {
+                format!("; the followed node does not reach the sequencer: {reason}")
+            }
             _ => String::new(),
         };
         let (late, what) = if self.produces {
@@ -232,6 +235,35 @@ mod tests {
         let reason = late.healthy(LIMIT).unwrap_err();
         let cause = "the database of etcd member a (http://a:2379, 8e9e) is full (NOSPACE)";
         assert!(reason.starts_with("last tick 1001 ms ago") && reason.contains(cause), "{reason}");
+    }
+
+    #[test]
+    fn a_stale_follower_names_the_lost_connection_here_or_at_the_followed_node() {
+        let lost = Phase::Disconnected("no valid token".to_owned());
+        let following = |sequencer| FollowingStatus {
+            lag: 0,
+            replica_loads: 1,
+            sequencer: Some(sequencer),
+            time_since_frame: Duration::ZERO,
+        };
+        let follower = |phase, sequencer, age| Status {
+            phase,
+            age,
+            following: Some(following(sequencer)),
+            ..leader(Vec::new())
+        };
+        let late = Duration::from_millis(1001);
+        for status in
+            [follower(lost.clone(), Phase::Producing, late), follower(Phase::Following, lost.clone(), late)]
+        {
+            let reason = status.healthy(LIMIT).unwrap_err();
+            assert!(
+                reason.starts_with("last tick 1001 ms ago") && reason.contains("no valid token"),
+                "{reason}"
+            );
+            assert_eq!(status.ready(LIMIT), Err(reason));
+        }
+        assert_eq!(follower(Phase::Following, lost, LIMIT).healthy(LIMIT), Ok(()), "its steps are new");
     }
 
     #[test]

@@ -203,6 +203,19 @@ fn a_standby_continues_the_same_block_after_a_crash() {
 }
 
 #[test]
+fn a_starting_member_shows_its_role_and_cluster() {
+    let machines = Machines::new(2);
+    for number in 0..2 {
+        let node = machines.open(number, number > 0);
+        let status = node.status();
+        assert_eq!(status.phase, Phase::Replaying { records: 0 });
+        let cluster = status.cluster.unwrap();
+        assert_eq!((cluster.role, cluster.name), (ClusterRole::Standby, format!("m{number}")));
+        assert!(status.following.is_some(), "it follows until it acquires the ownership");
+    }
+}
+
+#[test]
 fn a_fenced_leader_shows_nothing_more_and_follows() {
     let machines = Machines::new(2);
     let mut old = machines.start(0, false);

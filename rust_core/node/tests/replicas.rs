@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_chain::SteppedClock;
 use foreseal_journal::RealDisk;
-use foreseal_node::{ControlError, Node, NodeEnvironment, Role, Settings};
+use foreseal_node::{ClusterRole, ControlError, Node, NodeEnvironment, Role, Settings};
 use foreseal_replication::{FeedAddress, Phase};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 use support::{
@@ -25,14 +25,18 @@ fn replica_settings(datadir: &Path, upstream: &Path, wallets: &[Wallet]) -> Sett
     Settings { role, ..settings(datadir, wallets) }
 }
 
-fn start(settings: &Settings, clock: &Arc<SteppedClock>) -> Arc<Node> {
+fn open(settings: &Settings, clock: &Arc<SteppedClock>) -> Arc<Node> {
     let environment = NodeEnvironment {
         clock: clock.clone(),
         randomness: Box::new(|| B256::ZERO),
         secret: Box::new(|| B256::ZERO),
         disk: Arc::new(RealDisk),
     };
-    let node = Arc::new(Node::open(settings.clone(), environment).unwrap());
+    Arc::new(Node::open(settings.clone(), environment).unwrap())
+}
+
+fn start(settings: &Settings, clock: &Arc<SteppedClock>) -> Arc<Node> {
+    let node = open(settings, clock);
     node.start();
     node
 }
@@ -111,6 +115,16 @@ fn a_tree_of_replicas_shows_the_same_after_restarts() {
     }
     let status = second.status();
     assert_eq!((status.produces, status.signer), (true, sequencer.node.status().signer));
+    assert_eq!(status.following.unwrap().lag, 0);
+}
+
+#[test]
+fn a_starting_replica_shows_its_role_and_cluster() {
+    let tree = Tree::new();
+    let node = open(&tree.replica_settings(1), &tree.clock);
+    let status = node.status();
+    assert_eq!(status.phase, Phase::Replaying { records: 0 });
+    assert_eq!(status.cluster.unwrap().role, ClusterRole::Replica);
     assert_eq!(status.following.unwrap().lag, 0);
 }
 
