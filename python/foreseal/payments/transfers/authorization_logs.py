@@ -55,13 +55,19 @@ def find_use(node: ChainNode, token: str, payer: str, nonce: bytes, since: int) 
         if found.is_canceled:
             return found
         sent: Topics = ((TRANSFERRED,), (address_topic(payer),))
-        latest = node.head("latest")
-        block = used.block_number if latest is not None and latest.number >= used.block_number else "pending"
-        for log in node.logs(LogFilter(token, sent, block, block)):
+        for log in _logs_of_block(node, token, sent, used.block_number):
             if (log.transaction_hash, log.log_index) == (used.transaction_hash, used.log_index + 1):
                 return replace(found, recipient=topic_address(log.topics[2]), amount=log_amount(log))
         return found
     return None
+
+
+def _logs_of_block(node: ChainNode, address: str, topics: Topics, number: int) -> Iterator[ChainLog]:
+    """Yield logs of a block that is sealed or pre-confirmed, also if it is sealed meanwhile."""
+    yield from node.logs(LogFilter(address, topics, "pending", "pending"))
+    latest = node.head("latest")
+    if latest is not None and latest.number >= number:
+        yield from node.logs(LogFilter(address, topics, number, number))
 
 
 def _receipt(node: ChainNode, contract: str, topics: Topics, since: int) -> ChainReceipt | None:
@@ -97,8 +103,12 @@ def is_used(node: ChainNode, order: OrderRecord, block: BlockTag) -> bool:
 
 
 def newest_logs(node: ChainNode, address: str, topics: Topics, since: int) -> Iterator[ChainLog]:
-    """Yield logs of a contract from block `since` on, including pre-confirmed ones, newest first."""
+    """Yield logs of a contract from block `since` on, including pre-confirmed ones, newest first.
+
+    A log of a block that is sealed meanwhile may occur twice.
+    """
+    yield from reversed(node.logs(LogFilter(address, topics, "pending", "pending")))
+    # Read after the pending block, which may be sealed now: its logs would be in neither range.
     latest = node.head("latest")
-    ranges: list[tuple[int | str, int | str]] = list(windows(since, latest.number)) if latest is not None else []
-    for first, last in [("pending", "pending"), *reversed(ranges)]:
+    for first, last in reversed(list(windows(since, latest.number)) if latest is not None else []):
         yield from reversed(node.logs(LogFilter(address, topics, first, last)))

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -19,10 +19,12 @@ from x402.mechanisms.evm.exact.client import ExactEvmScheme
 from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 from x402.schemas import PaymentPayload, PaymentRequired, SettleResponse
 
+from foreseal.payments.chain import NodeRequest, RpcNode
 from foreseal.payments.ledger import Finality, GrantState, SettlementState
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.payment_key import granted, settled
+from foreseal.payments.x402.payment_status import PaymentFate, find_status
 from payments.shop import Crashes, Killed
 from payments.x402.paying import demand, manual_payment, over_permit2, pay
 from payments.x402.selling import ORIGIN, Selling, settlement, signed
@@ -30,6 +32,7 @@ from payments.x402.third_parties import invalidate, submit_authorization, submit
 from payments.x402.world import BUYERS, FACILITATOR, NETWORK, NEWCOMER, SHOP, STRANGER, World
 
 BUYER = BUYERS[15]
+T = TypeVar("T")
 Submission = Callable[[World, LocalAccount, PaymentPayload], str]
 
 
@@ -41,6 +44,7 @@ def selling(world: World, url: str) -> Selling:
 def with_a_permit(world: World, selling: Selling) -> PaymentPayload:
     """Return a Permit2 payment of an account that never approved Permit2."""
 
+    world.finalize()  # the stock signer reads the nonce of its permit at `latest`
     required = PaymentRequired.model_validate_json(selling.get("/permit2").content)
 
     async def signing() -> PaymentPayload:
@@ -60,7 +64,8 @@ def test_permit2_payment_submitted_by_a_third_account_is_paid(world: World, sell
     before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     with world.rollback():
         found = selling.get("/permit2", payment)
-        assert (found.status_code, settlement(found).transaction) == (200, submitted[0])
+        assert found.status_code == 200, found.text
+        assert settlement(found).transaction == submitted[0]
         assert selling.get("/permit2", payment).content == found.content
         assert (world.balance(SHOP.address), world.sent_by(FACILITATOR.address)) == (before + 1000, sent)
         world.finalize()
@@ -283,3 +288,34 @@ def test_process_that_died_while_its_payment_landed_is_replaced(world: World, ur
     assert second.get("/report", payment).status_code == 200
     assert second.runs == {"/report": 1}
     assert world.balance(SHOP.address) == before + 1000
+
+
+class SealingNode(RpcNode):
+    """A node that seals the open block just before one of its answers."""
+
+    def __init__(self, world: World, position: int) -> None:
+        super().__init__(world.client)
+        self._world = world
+        self._left = position
+
+    def execute(self, request: NodeRequest[T]) -> T:
+        self._left -= 1
+        if self._left == 0:
+            self._world.rpc("anvil_mine", "0x1")
+        return super().execute(request)
+
+
+@pytest.mark.parametrize("method", ["eip3009", "permit2"])
+def test_transfer_is_found_while_its_block_is_sealed(world: World, method: str) -> None:
+    required, submit = {
+        "eip3009": (demand(1000), submit_authorization),
+        "permit2": (over_permit2(), submit_to_proxy),
+    }[method]
+    with world.rollback():
+        world.rpc("evm_setIntervalMining", 0)
+        for position in range(1, 9):
+            payment = pay(BUYER, required)
+            transaction = submit(world, STRANGER, payment)
+            found = find_status(SealingNode(world, position), granted(payment))
+            assert (found.fate, found.transaction) == (PaymentFate.SETTLED, transaction), position
+    world.rpc("evm_setIntervalMining", 2)
