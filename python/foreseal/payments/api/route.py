@@ -35,9 +35,12 @@ from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.destinations.errors import UnknownDestination
+from foreseal.payments.request_bodies import BodiesFull, BodyMemory, HeldBody
 
 LARGEST_BODY = 256 * 1024
 """Maximum bytes of a request's body."""
+MAX_BODIES = 64 * 1024 * 1024
+"""Maximum bytes of the bodies of a merchant's requests in progress, all together."""
 REPLAYED = "Idempotency-Replayed"
 BODY_SECONDS = 10.0
 """Seconds in which the body of a request must arrive."""
@@ -188,6 +191,7 @@ class RequestHandler:
         self._authenticator = authenticator
         self._views = Views(backend.destinations.labels)
         self._threads = RequestThreads()
+        self._bodies = BodyMemory(MAX_BODIES)
         self._operations = OrderOperations.build(backend, self._views)
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -195,12 +199,15 @@ class RequestHandler:
         try:
             # Before the body, so that a stranger's is never read.
             key = None if route.role is None else await self._find_key(request, route.role)
-            raw = await read_body(request, route.max_body)
-            if route.queued:
-                return await self._enqueue(route, request, raw, key)
-            if not route.waits:
-                return self._answer(route, request, raw, key)
-            return await self._threads.run(self._answer, route, request, raw, key)
+            with self._bodies.request() as held:
+                raw = await read_body(request, route.max_body, held) if route.method == "POST" else b""
+                if route.queued:
+                    return await self._enqueue(route, request, raw, key)
+                if not route.waits:
+                    return self._answer(route, request, raw, key)
+                return await self._threads.run(self._answer, route, request, raw, key)
+        except BodiesFull as error:
+            return error_response(ApiError(503, "overloaded", str(error), Retry_After=str(error.retry_after)))
         except ApiError as error:
             return error_response(error)
         except LIBRARY_ERRORS as error:  # database errors before or after the handler
@@ -323,15 +330,20 @@ def read_query(request: Request) -> dict[str, str]:
     return found
 
 
-async def read_body(request: Request, max_size: int) -> bytes:
-    """Return the body of at most `max_size` bytes. Raises `ApiError` 413, and 400 if it does not arrive in time."""
+async def read_body(request: Request, max_size: int, held: HeldBody | None = None) -> bytes:
+    """Return the body of at most `max_size` bytes, which count in `held`.
+
+    Raises `ApiError` 413, and 400 if it does not arrive in time, and `BodiesFull`.
+    """
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
-                body += chunk
-                if len(body) > max_size:
+                if len(body) + len(chunk) > max_size:
                     raise ApiError(413, "body_too_large", f"the body is larger than {max_size} bytes")
+                if held is not None:
+                    held.add(len(chunk))
+                body += chunk
     except TimeoutError:
         raise ApiError(400, "invalid_body", f"the body did not arrive within {BODY_SECONDS:g} s") from None
     return bytes(body)

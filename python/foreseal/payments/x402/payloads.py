@@ -5,6 +5,7 @@ raises `Malformed` with the field's name. Amounts are decimal texts in a token's
 seconds since 1970.
 """
 
+import asyncio
 import base64
 import binascii
 import re
@@ -27,8 +28,11 @@ from typing_extensions import TypedDict
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.amounts import MAX_AMOUNT
+from foreseal.payments.request_bodies import HeldBody
 from foreseal.payments.validation import describe, field_path
 
+BODY_SECONDS = 30.0
+"""Seconds in which the body of a request must arrive."""
 HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 """Format of a transaction hash."""
 # Wallet signatures may exceed 65 bytes, but the length is bounded.
@@ -317,13 +321,25 @@ def validate_payload(model: type[M] | TypeAdapter[M], value: Any, location: str 
         raise Malformed(f"{path or 'payment'}: {describe(first)}") from None
 
 
-async def read_bounded(request: Request, limit: int) -> bytes:
-    """Return the body of a request. Raises `Malformed` if it has more than `limit` bytes."""
+async def read_bounded(request: Request, limit: int, held: HeldBody) -> bytes:
+    """Return the body of a request, whose bytes count in `held`.
+
+    Raises `Malformed` if it has more than `limit` bytes, or does not arrive in time, and `BodiesFull`.
+    """
+    too_large = Malformed(f"body: must have at most {limit} bytes")
+    length = request.headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and len(length) < 20 and int(length) > limit:
+        raise too_large
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise Malformed(f"body: must have at most {limit} bytes")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                if len(body) + len(chunk) > limit:
+                    raise too_large
+                held.add(len(chunk))
+                body += chunk
+    except TimeoutError:
+        raise Malformed(f"body: must arrive within {BODY_SECONDS:g} s") from None
     return bytes(body)
 
 

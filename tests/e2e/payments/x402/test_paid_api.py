@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, Any, TypeVar
 
 import httpx
 import pytest
@@ -18,7 +18,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from x402.schemas import PaymentPayload
 
-from foreseal.payments.x402.seller.middleware import LARGEST
+from foreseal.payments.request_bodies import BodyMemory
+from foreseal.payments.x402.seller.bounded_bodies import LARGEST
+from foreseal.payments.x402.seller.middleware import PaidRoutes
 from foreseal.payments.x402.seller.paid_api import PaidApi
 from foreseal.payments.x402.seller.payment_requirements import SellerSettings
 from foreseal.payments.x402.seller.prices import Charge, Price, Scheme
@@ -28,6 +30,7 @@ from payments.x402.selling import ORIGIN, Broken, Selling, requirements_of, sett
 from payments.x402.world import BUYERS, DOMAIN, FACILITATOR, SHOP, World
 
 BUYER = BUYERS[11]
+T = TypeVar("T")
 JSON = {"content-type": "application/json"}
 
 
@@ -259,8 +262,35 @@ def test_body_over_the_limit_is_rejected(paying: Paying) -> None:
     payment = order_payment(paying)
     item = '{"item": "' + "x" * LARGEST + '"}'
     found = paying.get("/order", payment, method="POST", content=item, headers=JSON | signed(payment))
-    assert (found.status_code, found.json()) == (400, {"error": "body: too large for a paid request"})
+    assert (found.status_code, found.json()) == (400, {"error": f"body: must have at most {LARGEST} bytes"})
     assert not paying.runs
+
+
+def test_body_of_the_first_pass_has_the_common_bound(paying: Paying) -> None:
+    """The body of a request without a payment is not stored, as its demand needs none."""
+    routes = PaidRoutes(fastapi_app(paying), paying.seller)
+    paying.app = routes
+    payment, body = order_payment(paying), b'{"item": "tea"}'
+    held: list[int] = []
+    routes.bodies = memory = BodyMemory(len(body) - 1)
+    paying.seller.offers.start = recording(paying.seller.offers.start, lambda: held.append(memory.held))  # type: ignore[method-assign]
+    assert paying.get("/order", method="POST", content=body, headers=JSON).status_code == 402
+    found = paying.get("/order", payment, method="POST", content=body, headers=JSON | signed(payment))
+    assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+    memory.maximum += 1
+    found = paying.get("/order", payment, method="POST", content=body, headers=JSON | signed(payment))
+    assert (found.status_code, found.json()["item"]) == (200, "tea")
+    assert (held, memory.held) == ([0, 0, len(body)], 0)
+
+
+def recording(act: Callable[[], Awaitable[T]], record: Callable[[], None]) -> Callable[[], Awaitable[T]]:
+    """Return a function that records something before it acts."""
+
+    async def recorded() -> T:
+        record()
+        return await act()
+
+    return recorded
 
 
 def starlette_app(paying: Paying) -> Starlette:

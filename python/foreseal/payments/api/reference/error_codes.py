@@ -71,7 +71,7 @@ ERROR_CODES = (
         "gas_budget_in_use", 503, "Payers with code have transactions without a receipt; repeat after Retry-After."
     ),
     ErrorCode("transaction_not_sent", 503, "The transaction could not be sent."),
-    ErrorCode("overloaded", 503, "Too many requests wait, or too many of the merchant are in progress."),
+    ErrorCode("overloaded", 503, "Too many requests wait, or those in progress are too many or too large."),
     ErrorCode("signer_unavailable", 503, "The signer did not sign; repeat the same request."),
 )
 """Every code, by status."""

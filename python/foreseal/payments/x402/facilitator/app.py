@@ -1,8 +1,8 @@
 """The facilitator over HTTP, as defined by x402 v2: `/verify`, `/settle`, `/supported`, and also `/status/{payment}`.
 
 Status 200 is a definite answer, including an invalid payment. 400 means an invalid call. 503 means that the outcome
-is unknown: the node did not answer, or the transaction was not sent. `/healthz` returns the health, if the application
-has one.
+is unknown: the node did not answer, the transaction was not sent, or too many calls are in progress. `/healthz` returns
+the health, if the application has one.
 """
 
 import contextlib
@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from foreseal.payments.chain import ChainError, NoResponse
 from foreseal.payments.periodic_thread import PeriodicThread
+from foreseal.payments.request_bodies import BodiesFull, BodyMemory
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
 from foreseal.payments.x402.payloads import Malformed, read_body, read_bounded
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 LARGEST_BODY = 512 * 1024
 """Maximum bytes of a body; a claim of 200 vouchers is smaller."""
+MAX_BODIES = 64 * 1024 * 1024
+"""Maximum bytes of the bodies of all calls in progress."""
 _EVERY = 1.0
 """Seconds between two checks of settlements that are not final."""
 
@@ -49,13 +52,17 @@ def facilitator_app(
         with PeriodicThread("following", facilitator.follow, every):
             yield
 
+    bodies = BodyMemory(MAX_BODIES)
+
     async def verify(request: Request) -> Response:
-        payment, requirements = read_body(await read_bounded(request, LARGEST_BODY))
-        return _answer(await run_in_threadpool(facilitator.verify, payment, requirements))
+        with bodies.request() as held:
+            payment, requirements = read_body(await read_bounded(request, LARGEST_BODY, held))
+            return _answer(await run_in_threadpool(facilitator.verify, payment, requirements))
 
     async def settle(request: Request) -> Response:
-        payment, requirements = read_body(await read_bounded(request, LARGEST_BODY))
-        return _answer(await run_in_threadpool(facilitator.settle, payment, requirements))
+        with bodies.request() as held:
+            payment, requirements = read_body(await read_bounded(request, LARGEST_BODY, held))
+            return _answer(await run_in_threadpool(facilitator.settle, payment, requirements))
 
     async def supported(_: Request) -> Response:
         return _answer(await run_in_threadpool(facilitator.supported))
@@ -101,6 +108,8 @@ def _guarded(endpoint: FacilitatorEndpoint) -> FacilitatorEndpoint:
             return await endpoint(request)
         except ValueError as error:  # `Malformed`, and invalid numbers or addresses
             return JSONResponse({"error": str(error)}, status_code=400)
+        except BodiesFull as error:
+            return JSONResponse({"error": str(error)}, 503, headers={"retry-after": str(error.retry_after)})
         except (ChainError, SendingError) as error:
             _log.warning("a request cannot be answered", extra={"error": str(error)})
             return JSONResponse({"error": f"status unknown: {error}"}, 503, headers=_retry_after(error))

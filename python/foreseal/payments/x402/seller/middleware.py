@@ -4,7 +4,7 @@
 no payment                         402, PAYMENT-REQUIRED; the pay page for browsers
 malformed payment                  400
 invalid payment                    402, with the reason
-first use of the payment           verified -> granted -> handler -> response stored -> settled -> response
+first use of the payment           verified -> body -> granted -> handler -> response stored -> settled -> response
 a copy of it                       the stored response, or 409 with a status URL while there is none
 handler ended without a response   409 with a status URL, until it is proven that the payment was not settled;
                                    the handler again, once the chain shows that it was
@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -28,17 +27,19 @@ from x402.http.constants import PAYMENT_RESPONSE_HEADER, PAYMENT_SIGNATURE_HEADE
 from x402.http.utils import encode_payment_response_header
 from x402.http.x402_http_server_base import with_private_cache_control
 from x402.mechanisms.evm.batch_settlement.errors import ERR_CHANNEL_BUSY
-from x402.schemas import PaymentPayload, SettleResponse
+from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 from x402.schemas.errors import FacilitatorCapabilityError
 from x402.schemas.hooks import SkipHandlerDirective
 
 from foreseal.payments.ledger import GrantState, LedgerError
+from foreseal.payments.request_bodies import BodiesFull, BodyMemory
 from foreseal.payments.transfers.grant_authorizations import AuthorizationTaken
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.models import GrantRecord
-from foreseal.payments.x402.payloads import Malformed, read_bounded, read_header
-from foreseal.payments.x402.payment_key import PaymentKey, granted
+from foreseal.payments.x402.payloads import Malformed, read_header
+from foreseal.payments.x402.payment_key import Payment, PaymentKey, granted
 from foreseal.payments.x402.payment_status import PaymentFate
+from foreseal.payments.x402.seller.bounded_bodies import BoundedBody, CollectedResponse
 from foreseal.payments.x402.seller.grants import (
     BalanceCommitted,
     GrantedResponse,
@@ -57,8 +58,8 @@ from foreseal.payments.x402.seller.seller import PaymentRejected, Seller, Silent
 
 _log = logging.getLogger(__name__)
 
-LARGEST = 16 * 1024 * 1024
-"""Maximum bytes of a paid request's body, and of its response: both are held in memory."""
+MAX_BODIES = 256 * 1024 * 1024
+"""Maximum bytes of the bodies of all paid requests in progress."""
 _EVERY = 1.0
 _POLICY_VIOLATION = 1008
 
@@ -77,6 +78,8 @@ class PaidRoutes:
         """
         self.app = app
         self.seller = seller
+        self.bodies = BodyMemory(MAX_BODIES)
+        """Memory of the bodies of paid requests. Only those with a verified payment are read."""
         self._every = every
         shop = seller.offers.shop
         self.pages = None if shop.page is None else PayPageResponses(shop.page, shop)
@@ -130,23 +133,31 @@ class PaidRoutes:
         if not offers.declared:
             await self.app(scope, receive, send)
             return
-        first, state = FirstPass(receive, send, LARGEST), {**scope.get("state", {})}
-        try:
-            with in_pass(offers, first):
-                await self.app({**scope}, first.receive, first.send)
-        except Exception:
-            if first.prices is None:
-                raise
-        if first.prices is not None:
-            # The second pass does not see what a framework stored in the state during the first one.
-            await self._sell(Request({**scope, "state": state}, first.replay), first.prices, send)
+        state = {**scope.get("state", {})}
+        with self.bodies.request() as held:
+            # The demand for an unpaid request needs no body.
+            is_unpaid = PAYMENT_SIGNATURE_HEADER not in Request(scope).headers
+            first = FirstPass(receive, send, None if is_unpaid else held)
+            try:
+                with in_pass(offers, first):
+                    await self.app({**scope}, first.receive, first.send)
+            except Exception:
+                if first.prices is None:
+                    raise
+            if first.prices is not None:
+                # The second pass does not see what a framework stored in the state during the first one.
+                await self._sell(Request({**scope, "state": state}, first.replay), first.prices, send)
 
     async def _sell(self, request: Request, prices: Sequence[Price], send: Send) -> None:
         # A client that disconnects must not interrupt the work that it paid for.
-        task = asyncio.create_task(self._guarded(_Paid(self, request, prices).answer(), request))
+        task = asyncio.create_task(self._answer(request, prices))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
         await _send(send, await asyncio.shield(task), request.method)
+
+    async def _answer(self, request: Request, prices: Sequence[Price]) -> GrantedResponse:
+        with self.bodies.request() as held:
+            return await self._guarded(_Paid(self, BoundedBody(request, held), prices).answer(), request)
 
     async def _guarded(self, work: Coroutine[Any, Any, GrantedResponse], request: Request) -> GrantedResponse:
         try:
@@ -155,6 +166,8 @@ class PaidRoutes:
             return _json(400, {"error": str(error)})
         except ClientDisconnect:
             return _json(400, {"error": "body: incomplete, the connection was closed"})
+        except BodiesFull as error:
+            return _json(503, {"error": str(error)}).having(retry_after=str(error.retry_after))
         except (Unavailable, LedgerError, *Silent) as error:
             _log.warning("cannot accept payments: %s", error, extra={"path": request.url.path})
             message = "the payment cannot be processed now: retry with the same payment"
@@ -208,11 +221,12 @@ class PaidRoutes:
 class _Paid:
     """One request to a route with a price."""
 
-    def __init__(self, routes: PaidRoutes, request: Request, prices: Sequence[Price]) -> None:
+    def __init__(self, routes: PaidRoutes, body: BoundedBody, prices: Sequence[Price]) -> None:
         self._app = routes.app
         self._seller = routes.seller
         self._pages = routes.pages
-        self._request = request
+        self._request = request = body.request
+        self._body = body
         self._prices = prices
         url, origin = request.url, routes.seller.offers.shop.origin
         query = request.scope["query_string"].decode("latin-1")
@@ -220,13 +234,12 @@ class _Paid:
         self._url = f"{origin or f'{url.scheme}://{url.netloc}'}{self._path}"
 
     async def answer(self) -> GrantedResponse:
-        """Return the response. Raises `Malformed`, `Unavailable` and the errors in `Silent`."""
+        """Return the response. Raises `Malformed`, `BodiesFull`, `Unavailable` and the errors in `Silent`."""
         signatures = self._request.headers.getlist(PAYMENT_SIGNATURE_HEADER)
         if len(signatures) > 1:
             raise Malformed(f"{PAYMENT_SIGNATURE_HEADER}: occurs {len(signatures)} times")
         payload = read_header(signatures[0]) if signatures else None
         payment = None if payload is None else granted(payload)
-        body = b"" if payload is None else await read_bounded(self._request, LARGEST)
         try:
             await self._seller.offers.start()
         except (ValueError, RuntimeError, FacilitatorCapabilityError) as error:
@@ -234,11 +247,9 @@ class _Paid:
         if payload is None or payment is None:
             demand = await self._demand("payment_required")
             return demand if self._pages is None else self._pages.demand(self._request, demand)
-        request_parts = [self._request.method, self._path, hashlib.sha256(body).hexdigest()]
-        digest = hashlib.sha256(orjson.dumps(request_parts)).digest()
         row = await self._find(payment.key.name)
         if row is not None and not (row.state is GrantState.RELEASED and row.deadline is None):
-            return await self._copy(row, digest, payload, body)
+            return await self._copy(row, payload)
         required, refusal = await self._seller.offers.demand(self._prices, self._url, "payment_does_not_match")
         requirements = self._seller.offers.server.find_matching_requirements(required.accepts, payload)
         if requirements is None:
@@ -248,38 +259,46 @@ class _Paid:
             return await self._demand(echoed.invalid_reason or "extension_echo_mismatch")
         if payload.resource is not None and payload.resource.url != self._url:
             return await self._demand("payment_is_for_another_resource")
-        return await self._first(GrantRequest(payment, payload, requirements, digest), body)
+        return await self._first(payment, payload, requirements)
 
-    async def _first(self, claim: GrantRequest, body: bytes) -> GrantedResponse:
-        """Process a payment without a grant."""
-        id = claim.payment.key.name
+    async def _first(
+        self, payment: Payment, payload: PaymentPayload, requirements: PaymentRequirements
+    ) -> GrantedResponse:
+        """Process a payment without a grant. Anybody can send a body, so it is read for a verified payment only."""
+        id = payment.key.name
         try:
-            directive = await self._seller.verify(claim.payload, claim.requirements)
+            directive = await self._seller.verify(payload, requirements)
         except PaymentRejected as error:
             # A copy may have been settled since the check of the grants, and caused this rejection.
             row = await self._find(id)
             if row is not None and row.state is not GrantState.RELEASED:
-                return await self._copy(row, claim.request, claim.payload, body)
+                return await self._copy(row, payload)
             if error.reason == ERR_CHANNEL_BUSY:
                 return self._undecided(id, "the channel is in use by another request")
-            return await self._demand(error.reason, claim.payload)
-        claim = replace(claim, available=await run_in_threadpool(self._seller.available, claim.payment))
+            return await self._demand(error.reason, payload)
+        try:
+            request = await self._digest()
+        except (Malformed, BodiesFull, ClientDisconnect):
+            await self._seller.cancel(payload, requirements, None)  # the channel that was reserved
+            raise
+        available = await run_in_threadpool(self._seller.available, payment)
+        claim = GrantRequest(payment, payload, requirements, request, available)
         self._seller.ledger.passed(PaidPoint.PAYMENT_VERIFIED)
         try:
             lease = await run_in_threadpool(self._seller.grants.grant, claim)
         except AuthorizationTaken as error:
-            return await self._demand(error.reason, claim.payload)
+            return await self._demand(error.reason, payload)
         except BalanceCommitted:
-            return await self._demand("balance_pays_other_requests", claim.payload)
+            return await self._demand("balance_pays_other_requests", payload)
         if lease is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"
-            return await self._copy(row, claim.request, claim.payload, body)
-        with self._seller.working(lease, claim.payload, claim.requirements):
-            return await self._sold(claim, lease, body, directive)
+            return await self._copy(row, payload)
+        with self._seller.working(lease, payload, requirements):
+            return await self._sold(claim, lease, directive)
 
     async def _sold(
-        self, claim: GrantRequest, lease: GrantLease, body: bytes, directive: SkipHandlerDirective | None
+        self, claim: GrantRequest, lease: GrantLease, directive: SkipHandlerDirective | None
     ) -> GrantedResponse:
         """Run the handler, and settle the payment for its response."""
         self._seller.ledger.passed(PaidPoint.GRANT_STORED)
@@ -287,7 +306,7 @@ class _Paid:
         if directive is not None:
             answered: GrantedResponse | None = _json(200, directive.body or {})
         else:
-            answered = await self._handled(body, charge)
+            answered = await self._handled(await self._body.read(), charge)
         self._seller.ledger.passed(PaidPoint.HANDLER_ENDED)
         if answered is None or answered.status >= 400 or is_respelling(self._request, answered):
             return await self._uncharged(claim, lease, answered)
@@ -328,7 +347,7 @@ class _Paid:
         await run_in_threadpool(self._seller.grants.decline, lease, answered)
         return _private(answered)
 
-    async def _copy(self, row: GrantRecord, digest: bytes, payload: PaymentPayload, body: bytes) -> GrantedResponse:
+    async def _copy(self, row: GrantRecord, payload: PaymentPayload) -> GrantedResponse:
         """Respond to a payment that was used before. Its signature is not verified again, so it must be the same."""
         if stored_payment(row)[0].payload != payload.payload:
             return await self._demand("payment_differs_from_its_first_use")
@@ -340,7 +359,7 @@ class _Paid:
                 return self._undecided(row.id, "the chain cannot be queried now")
             if found.never:
                 return await self._demand("payment_expired")
-        if row.request != digest:
+        if row.request != await self._digest():
             if row.state is GrantState.SETTLED:
                 return await self._demand("payment_is_for_another_resource")
             return self._undecided(row.id, "the payment is in use for another request")
@@ -356,7 +375,7 @@ class _Paid:
         if lease is None:
             return self._undecided(row.id, "the request is in progress, or ended without a response")
         if row.state is GrantState.HELD:
-            return await self._run_again(row, lease, body)
+            return await self._run_again(row, lease)
         try:
             row = await self._seller.finish(row, lease)
         except Undecided:
@@ -373,12 +392,12 @@ class _Paid:
             return False
         return await run_in_threadpool(self._seller.is_paid, row)
 
-    async def _run_again(self, row: GrantRecord, lease: GrantLease, body: bytes) -> GrantedResponse:
+    async def _run_again(self, row: GrantRecord, lease: GrantLease) -> GrantedResponse:
         """Run the handler for a payment that is settled, and that no earlier run responded to."""
         payload, requirements = stored_payment(row)
         claim = GrantRequest(granted(payload), payload, requirements, row.request)
         with self._seller.working(lease, payload, requirements):
-            return await self._sold(claim, lease, body, None)
+            return await self._sold(claim, lease, None)
 
     async def _handled(self, body: bytes, charge: Charge) -> GrantedResponse | None:
         """Return the application's response; None if it ended without one."""
@@ -393,7 +412,7 @@ class _Paid:
                 return {"type": "http.request", "body": body, "more_body": False}
             return await self._request.receive()
 
-        answer = _Collected()
+        answer = CollectedResponse()
         try:
             with in_pass(self._seller.offers, GrantedPass(tuple(self._prices), charge)):
                 await self._app(scope, receive, answer)
@@ -415,37 +434,13 @@ class _Paid:
         url = f"{self._url.removesuffix(self._path)}{self._seller.offers.shop.status_path}/{id}"
         return _json(409, {"error": why, "payment": id, "status": url}).having(location=url, retry_after="1")
 
+    async def _digest(self) -> bytes:
+        """Return the hash of the request: method, path, query and body. Raises the errors of the body."""
+        parts = [self._request.method, self._path, hashlib.sha256(await self._body.read()).hexdigest()]
+        return hashlib.sha256(orjson.dumps(parts)).digest()
+
     async def _find(self, id: str) -> GrantRecord | None:
         return await run_in_threadpool(self._seller.grants.find, id)
-
-
-class _Collected:
-    """Collector of the messages of a response."""
-
-    def __init__(self) -> None:
-        self._status: int | None = None
-        self._headers: tuple[tuple[str, str], ...] = ()
-        self._body = bytearray()
-        self._done = False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            pairs = message.get("headers", ())
-            self._headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs)
-        elif message["type"] == "http.response.body":
-            self._body += message.get("body", b"")
-            if len(self._body) > LARGEST:
-                raise ValueError(f"the response to a paid request is larger than {LARGEST} bytes")
-            self._done = not message.get("more_body", False)
-        else:
-            raise ValueError(f"the response to a paid request cannot be {message['type']}")
-
-    def response(self) -> GrantedResponse | None:
-        """Return the response; None if it is incomplete."""
-        if self._status is None or not self._done:
-            return None
-        return GrantedResponse(self._status, self._headers, bytes(self._body))
 
 
 def _private(answer: GrantedResponse) -> GrantedResponse:

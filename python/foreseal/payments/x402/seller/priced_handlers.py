@@ -20,7 +20,9 @@ from types import MappingProxyType
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Send
 
+from foreseal.payments.request_bodies import BodiesFull, HeldBody
 from foreseal.payments.x402.payloads import Malformed
+from foreseal.payments.x402.seller.bounded_bodies import LARGEST
 from foreseal.payments.x402.seller.payment_requirements import Offers
 from foreseal.payments.x402.seller.prices import Charge, Price
 
@@ -31,17 +33,19 @@ _PASSES: ContextVar[Mapping[Offers, "FirstPass | GrantedPass | None"]] = Context
 
 
 class FirstPass:
-    """A pass without a grant. It stores the request's body for the second pass until a response begins."""
+    """A pass without a grant. It stores the body of a paid request for the second pass until a response begins."""
 
-    def __init__(self, receive: Receive, send: Send, largest: int) -> None:
-        """Set up the pass. `largest` is the maximum number of bytes of the body."""
+    def __init__(self, receive: Receive, send: Send, held: HeldBody | None) -> None:
+        """Set up the pass. The stored bytes count in `held`; None for a request whose body is not needed again."""
         self.prices: tuple[Price, ...] | None = None
         """Price of the handler that the request has reached; None for a free handler."""
         self._receive = receive
         self._send = send
-        self._left = largest
+        self._held = held
         self._stored: list[Message] = []
-        self._is_storing = True
+        self._failure: Exception | None = None
+        self._size = 0
+        self._is_storing = held is not None
         self._has_response = False
 
     def demand(self, prices: tuple[Price, ...]) -> None:
@@ -53,12 +57,17 @@ class FirstPass:
     async def receive(self) -> Message:
         """Return the server's next message."""
         message = await self._receive()
-        if self._is_storing:
-            self._left -= len(message.get("body", b""))
-            if self._left >= 0:
-                self._stored.append(message)
-            else:
-                self._drop()
+        if self._is_storing and self._held is not None:
+            size = len(message.get("body", b""))
+            try:
+                self._held.add(size)
+            except BodiesFull as error:
+                self._fail(error)
+                return message
+            self._size += size
+            self._stored.append(message)
+            if self._size > LARGEST:
+                self._fail(Malformed(f"body: must have at most {LARGEST} bytes"))
         return message
 
     async def send(self, message: Message) -> None:
@@ -69,14 +78,26 @@ class FirstPass:
             await self._send(message)
 
     async def replay(self) -> Message:
-        """Return the next message of the second pass. Raises `Malformed` for a body over the limit."""
-        if self._left < 0:
-            raise Malformed("body: too large for a paid request")
-        return self._stored.pop(0) if self._stored else await self._receive()
+        """Return the next message of the second pass. Raises `Malformed` for a large body, and `BodiesFull`."""
+        if self._failure is not None:
+            raise self._failure
+        if not self._stored:
+            return await self._receive()
+        message = self._stored.pop(0)
+        if self._held is not None:  # the reader counts it from here on
+            self._held.remove(len(message.get("body", b"")))
+        return message
+
+    def _fail(self, failure: Exception) -> None:
+        """Store nothing more, so that the second pass has no body. The first pass goes on: its handler may be free."""
+        self._failure = failure
+        self._drop()
 
     def _drop(self) -> None:
         self._is_storing = False
         self._stored.clear()
+        if self._held is not None:
+            self._held.clear()
 
 
 class GrantedPass:
