@@ -1,6 +1,7 @@
 """The libraries, pinned, and how each is installed and started."""
 
 import fcntl
+import os
 import platform
 import shutil
 import subprocess
@@ -15,10 +16,11 @@ from repository import CAMPAIGNS, ROOT
 
 HERE = Path(__file__).parent
 JAVASCRIPT, GO, PYTHON = HERE / "javascript", HERE / "golang", HERE / "python"
-RUST, FOUNDRY = HERE / "rust", HERE / "foundry"
+RUST, FOUNDRY, JAVA = HERE / "rust", HERE / "foundry", HERE / "java"
 CACHE = ROOT / "target" / "libraries"
 """Environments and programs that are made from the pinned packages."""
 
+_LEAST_JAVA = 21
 _FOUNDRY = ("forge", "cast")
 _HARDHAT_CLI = {2: "internal/cli/bootstrap.js", 3: "dist/src/cli.js"}
 
@@ -101,6 +103,23 @@ def hardhat(version: int) -> Callable[[], list[str]]:
     return command
 
 
+def java() -> list[str]:
+    """Resolve web3j by Maven, compile its program, and return its command."""
+    _require("mvn")
+    home = os.environ.get("JAVA_HOME")
+    tools = [str(Path(home) / "bin" / name) if home else name for name in ("java", "javac")]
+    _require(*tools)
+    found = subprocess.run([tools[0], "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    if int(found.partition(".")[0]) < _LEAST_JAVA:
+        raise NotInstalled(f"web3j needs Java {_LEAST_JAVA}, found {found}: set JAVA_HOME")
+    packages, classes = CACHE / "java" / "packages", CACHE / "java" / "classes"
+    shutil.rmtree(packages, ignore_errors=True)
+    _run("mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={packages}", folder=JAVA)
+    sources = [str(file) for file in sorted((JAVA / "src").glob("*.java"))]
+    _run(tools[1], "-cp", f"{packages}/*", "-d", str(classes), *sources)
+    return [tools[0], "-cp", f"{packages}/*:{classes}", "Web3jFlows"]
+
+
 def rust() -> list[str]:
     """Build the program of alloy and return its command."""
     _require("cargo")
@@ -137,6 +156,7 @@ def foundry(module: str) -> Callable[[], list[str]]:
 
 
 HARDHAT_FLOWS = ("deploy", "allowance", "transfer", "confirmations", "helpers")
+NO_RESTART = ("deploy", "allowance", "transfer", "replacement", "confirmations", "events")
 LIBRARIES = [
     Library("ethers", "6.17.0", javascript("ethers6.mjs")),
     Library("viem", "2.57.20", javascript("viem.mjs")),
@@ -147,8 +167,10 @@ LIBRARIES = [
     Library("web3.py-8", "8.0.0", python("web3_flows", "web3_8")),
     Library("titanoboa", "0.2.8", python("boa_flows", "boa"), ("deploy", "allowance", "transfer")),
     Library("eth-ape", "0.8.52", python("ape_flows", "ape"), ("deploy", "allowance", "transfer", "confirmations")),
+    Library("eth-brownie", "1.22.2", python("brownie_flows", "brownie"), NO_RESTART),
     Library("hardhat-3", "3.18.0", hardhat(3), HARDHAT_FLOWS),
     Library("hardhat-2", "2.29.1", hardhat(2), HARDHAT_FLOWS),
+    Library("web3j", "6.0.0", java, ("deploy", "allowance", "transfer", "events")),
     Library("alloy", "2.5.0", rust),
     Library("cast", "1.7.1", foundry("cast_flows"), ("deploy", "allowance", "transfer", "replacement", "events")),
     Library("forge", "1.7.1", foundry("forge_flows"), ("deploy", "allowance", "transfer")),
