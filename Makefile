@@ -367,7 +367,7 @@ mutants: $(VENV)/.run ## Break each invariant on purpose and check that a test f
 	npm ci --prefix $(COMPILER)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m mutants.payments $(PAYMENT_MUTANTS)
 
-clients: build $(VENV)/.dev ## Run stock libraries at each endpoint and on anvil, ROUNDS rounds of each flow, and save the table (needs Node.js, Go, Cargo; ARGS="--libraries viem --requests FOLDER")
+clients: build $(VENV)/.dev ## Run stock libraries at each endpoint and on anvil, ROUNDS rounds of each flow, and save the table (needs Node.js, Go, Cargo, Maven; ARGS="--libraries viem --requests FOLDER")
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m libraries --rounds $(ROUNDS) --seed $(SEED) --save benches/results/libraries.json $(ARGS)
 
 explorer-pages: build $(VENV)/.dev ## Measure size and first paint of the explorer's pages in chromium, save the figures, and take the pictures of docs/
