@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Literal
 
 from foreseal.merchant.administration import Delivery
-from foreseal.merchant.async_transport import AsyncTransport
-from foreseal.merchant.types import Order, Payout, Refund, UnmatchedTransfer
+from foreseal.merchant.async_transport import AsyncTransport, segment
+from foreseal.merchant.types import Event, Order, Payout, Refund, UnmatchedTransfer
 from foreseal.merchant.values import ActiveTxStatus, DeliveryState, DisbursementState, Finality, OrderState, Reason
 
 
@@ -55,6 +55,12 @@ class AsyncPageIterators(AsyncTransport):
             },
         )
 
+    def iter_order_timeline(
+        self, order_id: str, *, limit: int | None = None, refunds: Literal["true", "false"] | None = None
+    ) -> AsyncIterator[Event]:
+        """Iterate over all pages of `get_order_timeline`; `limit` is the size of a page."""
+        return self._iterate(Event, f"/v1/orders/{segment(order_id)}/timeline", {"limit": limit, "refunds": refunds})
+
     def iter_refunds(
         self,
         *,
@@ -77,6 +83,10 @@ class AsyncPageIterators(AsyncTransport):
             },
         )
 
+    def iter_refund_timeline(self, refund_id: str, *, limit: int | None = None) -> AsyncIterator[Event]:
+        """Iterate over all pages of `get_refund_timeline`; `limit` is the size of a page."""
+        return self._iterate(Event, f"/v1/refunds/{segment(refund_id)}/timeline", {"limit": limit})
+
     def iter_payouts(
         self,
         *,
@@ -91,6 +101,10 @@ class AsyncPageIterators(AsyncTransport):
             "/v1/payouts",
             {"limit": limit, "created_from": created_from, "created_before": created_before, "state": state},
         )
+
+    def iter_payout_timeline(self, payout_id: str, *, limit: int | None = None) -> AsyncIterator[Event]:
+        """Iterate over all pages of `get_payout_timeline`; `limit` is the size of a page."""
+        return self._iterate(Event, f"/v1/payouts/{segment(payout_id)}/timeline", {"limit": limit})
 
     def iter_unmatched_transfers(
         self,

@@ -177,9 +177,18 @@ class AsyncMerchantMethods(AsyncAdministrationMethods):
         """Return the payment link of an order."""
         return await self._get(CheckoutLink, f"/v1/orders/{segment(order_id)}/checkout-link", {})
 
-    async def get_order_timeline(self, order_id: str, *, refunds: Literal["true", "false"] | None = None) -> Timeline:
+    async def get_order_timeline(
+        self,
+        order_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        refunds: Literal["true", "false"] | None = None,
+    ) -> Timeline:
         """Return the timeline of an order, oldest first."""
-        return await self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {"refunds": refunds})
+        return await self._get(
+            Timeline, f"/v1/orders/{segment(order_id)}/timeline", {"limit": limit, "cursor": cursor, "refunds": refunds}
+        )
 
     async def submit_order_signature(
         self, order_id: str, *, signature: str, payer: str | None = None, idempotency_key: str | None = None
@@ -250,9 +259,13 @@ class AsyncMerchantMethods(AsyncAdministrationMethods):
         """Return a refund."""
         return await self._get(RefundDetail, f"/v1/refunds/{segment(refund_id)}", {})
 
-    async def get_refund_timeline(self, refund_id: str) -> Timeline:
+    async def get_refund_timeline(
+        self, refund_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Timeline:
         """Return the timeline of a refund, oldest first."""
-        return await self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {})
+        return await self._get(
+            Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {"limit": limit, "cursor": cursor}
+        )
 
     async def create_payout(
         self,
@@ -354,9 +367,13 @@ class AsyncMerchantMethods(AsyncAdministrationMethods):
         """Return a payout."""
         return await self._get(PayoutDetail, f"/v1/payouts/{segment(payout_id)}", {})
 
-    async def get_payout_timeline(self, payout_id: str) -> Timeline:
+    async def get_payout_timeline(
+        self, payout_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Timeline:
         """Return the timeline of a payout, oldest first."""
-        return await self._get(Timeline, f"/v1/payouts/{segment(payout_id)}/timeline", {})
+        return await self._get(
+            Timeline, f"/v1/payouts/{segment(payout_id)}/timeline", {"limit": limit, "cursor": cursor}
+        )
 
     async def list_unmatched_transfers(
         self,

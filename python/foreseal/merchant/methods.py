@@ -175,9 +175,18 @@ class MerchantMethods(AdministrationMethods):
         """Return the payment link of an order."""
         return self._get(CheckoutLink, f"/v1/orders/{segment(order_id)}/checkout-link", {})
 
-    def get_order_timeline(self, order_id: str, *, refunds: Literal["true", "false"] | None = None) -> Timeline:
+    def get_order_timeline(
+        self,
+        order_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        refunds: Literal["true", "false"] | None = None,
+    ) -> Timeline:
         """Return the timeline of an order, oldest first."""
-        return self._get(Timeline, f"/v1/orders/{segment(order_id)}/timeline", {"refunds": refunds})
+        return self._get(
+            Timeline, f"/v1/orders/{segment(order_id)}/timeline", {"limit": limit, "cursor": cursor, "refunds": refunds}
+        )
 
     def submit_order_signature(
         self, order_id: str, *, signature: str, payer: str | None = None, idempotency_key: str | None = None
@@ -244,9 +253,9 @@ class MerchantMethods(AdministrationMethods):
         """Return a refund."""
         return self._get(RefundDetail, f"/v1/refunds/{segment(refund_id)}", {})
 
-    def get_refund_timeline(self, refund_id: str) -> Timeline:
+    def get_refund_timeline(self, refund_id: str, *, limit: int | None = None, cursor: str | None = None) -> Timeline:
         """Return the timeline of a refund, oldest first."""
-        return self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {})
+        return self._get(Timeline, f"/v1/refunds/{segment(refund_id)}/timeline", {"limit": limit, "cursor": cursor})
 
     def create_payout(
         self,
@@ -348,9 +357,9 @@ class MerchantMethods(AdministrationMethods):
         """Return a payout."""
         return self._get(PayoutDetail, f"/v1/payouts/{segment(payout_id)}", {})
 
-    def get_payout_timeline(self, payout_id: str) -> Timeline:
+    def get_payout_timeline(self, payout_id: str, *, limit: int | None = None, cursor: str | None = None) -> Timeline:
         """Return the timeline of a payout, oldest first."""
-        return self._get(Timeline, f"/v1/payouts/{segment(payout_id)}/timeline", {})
+        return self._get(Timeline, f"/v1/payouts/{segment(payout_id)}/timeline", {"limit": limit, "cursor": cursor})
 
     def list_unmatched_transfers(
         self,

@@ -459,9 +459,10 @@ class Share(TypedDict):
 
 
 class Timeline(TypedDict):
-    """All events of an object, oldest first."""
+    """A page of the events of an object, oldest first."""
 
     items: "list[Event]"
+    next: str | None
 
 
 class Transaction(TypedDict):

@@ -199,7 +199,7 @@ def _iteration(each: Operation, iterator: str) -> Iterator[str]:
     """Yield the method that iterates over all pages of a list."""
     if each.item is not None:
         rest = [field for field in ordered(each.query) if field.name != "cursor"]
-        name = each.name.replace("list_", "iter_", 1)
+        name = re.sub("^(list|get)_", "iter_", each.name)
         document = f"Iterate over all pages of `{each.name}`; `limit` is the size of a page."
         yield from _signature(name, each, rest, f"{iterator}[{each.item}]", "", document)
         yield f"        return self._iterate({each.item}, {_target(each)}, {_mapping(rest)})\n"

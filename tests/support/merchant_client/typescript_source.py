@@ -151,7 +151,7 @@ def _method(each: Operation) -> Iterator[str]:
     if each.item is not None:
         yield f"  /** Iterate over all pages of `{name}`; `limit` is the size of a page. */"
         arguments[-1] = f'query: Omit<{_query_type(each)}, "cursor"> = {{}}'
-        iterated = name.replace("list", "iter", 1)
+        iterated = re.sub("^(list|get)", "iter", name)
         call = f"this.iterate({target}, query, options)"
         yield from _definition(iterated, arguments, "RequestOptions", f"AsyncIterable<{each.item}>", call)
 

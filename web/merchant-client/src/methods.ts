@@ -7,6 +7,8 @@ import type {
   GetOrderQuery,
   GetOrderTimelineQuery,
   GetOrderTypedDataQuery,
+  GetPayoutTimelineQuery,
+  GetRefundTimelineQuery,
   GetStatisticsQuery,
   ListDeliveriesQuery,
   ListOrdersQuery,
@@ -24,6 +26,7 @@ import type {
   CheckoutLink,
   Delivery,
   DeliveryPage,
+  Event,
   Health,
   NewApiKey,
   NewOrder,
@@ -111,6 +114,11 @@ export class MerchantMethods extends Transport {
     return this.get(`/v1/orders/${segment(orderId)}/timeline`, query, options);
   }
 
+  /** Iterate over all pages of `getOrderTimeline`; `limit` is the size of a page. */
+  iterOrderTimeline(orderId: string, query: Omit<GetOrderTimelineQuery, "cursor"> = {}, options: RequestOptions = {}): AsyncIterable<Event> {
+    return this.iterate(`/v1/orders/${segment(orderId)}/timeline`, query, options);
+  }
+
   /** Verify and store the payer's signature, and capture an order with auto_capture. */
   submitOrderSignature(orderId: string, body: OrderSignature, options: PostOptions = {}): Promise<OrderSigned> {
     return this.post(`/v1/orders/${segment(orderId)}/signature`, body, options);
@@ -152,8 +160,13 @@ export class MerchantMethods extends Transport {
   }
 
   /** Return the timeline of a refund, oldest first. */
-  getRefundTimeline(refundId: string, options: RequestOptions = {}): Promise<Timeline> {
-    return this.get(`/v1/refunds/${segment(refundId)}/timeline`, {}, options);
+  getRefundTimeline(refundId: string, query: GetRefundTimelineQuery = {}, options: RequestOptions = {}): Promise<Timeline> {
+    return this.get(`/v1/refunds/${segment(refundId)}/timeline`, query, options);
+  }
+
+  /** Iterate over all pages of `getRefundTimeline`; `limit` is the size of a page. */
+  iterRefundTimeline(refundId: string, query: Omit<GetRefundTimelineQuery, "cursor"> = {}, options: RequestOptions = {}): AsyncIterable<Event> {
+    return this.iterate(`/v1/refunds/${segment(refundId)}/timeline`, query, options);
   }
 
   /** Pay up to 100 recipients in one transaction. */
@@ -192,8 +205,13 @@ export class MerchantMethods extends Transport {
   }
 
   /** Return the timeline of a payout, oldest first. */
-  getPayoutTimeline(payoutId: string, options: RequestOptions = {}): Promise<Timeline> {
-    return this.get(`/v1/payouts/${segment(payoutId)}/timeline`, {}, options);
+  getPayoutTimeline(payoutId: string, query: GetPayoutTimelineQuery = {}, options: RequestOptions = {}): Promise<Timeline> {
+    return this.get(`/v1/payouts/${segment(payoutId)}/timeline`, query, options);
+  }
+
+  /** Iterate over all pages of `getPayoutTimeline`; `limit` is the size of a page. */
+  iterPayoutTimeline(payoutId: string, query: Omit<GetPayoutTimelineQuery, "cursor"> = {}, options: RequestOptions = {}): AsyncIterable<Event> {
+    return this.iterate(`/v1/payouts/${segment(payoutId)}/timeline`, query, options);
   }
 
   /** List unmatched transfers to the merchant, newest first. */

@@ -41,6 +41,8 @@ export interface GetOrderTypedDataQuery {
 
 /** Parameters of `getOrderTimeline`. */
 export interface GetOrderTimelineQuery {
+  limit?: number;
+  cursor?: string;
   refunds?: "true" | "false";
 }
 
@@ -54,6 +56,12 @@ export interface ListRefundsQuery {
   order?: string;
 }
 
+/** Parameters of `getRefundTimeline`. */
+export interface GetRefundTimelineQuery {
+  limit?: number;
+  cursor?: string;
+}
+
 /** Parameters of `listPayouts`. */
 export interface ListPayoutsQuery {
   limit?: number;
@@ -61,6 +69,12 @@ export interface ListPayoutsQuery {
   created_from?: number;
   created_before?: number;
   state?: DisbursementState;
+}
+
+/** Parameters of `getPayoutTimeline`. */
+export interface GetPayoutTimelineQuery {
+  limit?: number;
+  cursor?: string;
 }
 
 /** Parameters of `listUnmatchedTransfers`. */

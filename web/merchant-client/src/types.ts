@@ -760,9 +760,11 @@ export interface Statistics {
   items: DayStatistics[];
 }
 
-/** All events of an object, oldest first. */
+/** A page of the events of an object, oldest first. */
 export interface Timeline {
   items: Event[];
+  /** The cursor of the next page, or null. */
+  next: string | null;
 }
 
 /** A signed transaction and the hashes of its attempts. */

@@ -87,5 +87,6 @@ function Entry({ event, order }) {
 export function TimelinePanel({ timeline, order }) {
   return html`<${Panel} title="Timeline">
     <ol class="timeline">${timeline.items.map((event) => html`<${Entry} key=${event.id} event=${event} order=${order} />`)}</ol>
+    ${timeline.next && html`<p class="muted">These are the first ${timeline.items.length} events. The API has all of them.</p>`}
   </${Panel}>`;
 }

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, and_, select
 
 from foreseal.payments.api.models import WebhookRecord
+from foreseal.payments.api.pagination import PageQuery, parse_cursor
+from foreseal.payments.api.value_types import LARGEST_ID
 from foreseal.payments.api.views import JsonView, Views, refined
 from foreseal.payments.ledger.event_types import OBJECTS, event_id, event_type
 from foreseal.payments.ledger.models import OrderRecord, PayoutRecord, RefundRecord, TimelineRecord
@@ -38,19 +40,39 @@ def encode_events(views: Views, tx: Connection, rows: Sequence[TimelineRecord]) 
     return {row.id: orjson.dumps(built) for row, built in zip(rows, events, strict=True)}
 
 
-def list_events(tx: Connection, views: Views, model: type[Record], id: str) -> list[JsonView]:
-    """Return the timeline of one row, oldest entry first."""
-    condition = (TimelineRecord.subject == model.__tablename__) & (TimelineRecord.subject_id == id)
-    return build_events(tx, views, fetch_all(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id)))
+def list_events(tx: Connection, views: Views, model: type[Record], id: str, query: PageQuery) -> JsonView:
+    """Return a page of the timeline of one row, oldest entry first."""
+    return _page(tx, views, query, [_is_subject(model, id)])
 
 
-def list_order_events(tx: Connection, views: Views, id: str) -> list[JsonView]:
-    """Return the timeline of an order with those of its newest `MAX_TIMELINE_REFUNDS` refunds, oldest entry first."""
-    refunds = newest_refunds(tx, id)
-    condition = ((TimelineRecord.subject == OrderRecord.__tablename__) & (TimelineRecord.subject_id == id)) | (
-        (TimelineRecord.subject == RefundRecord.__tablename__) & TimelineRecord.subject_id.in_(refunds)
+def list_order_events(tx: Connection, views: Views, id: str, query: PageQuery) -> JsonView:
+    """Return a page of the timelines of an order and its newest `MAX_TIMELINE_REFUNDS` refunds, oldest entry first."""
+    of_refunds = (TimelineRecord.subject == RefundRecord.__tablename__) & TimelineRecord.subject_id.in_(
+        newest_refunds(tx, id)
     )
-    return build_events(tx, views, fetch_all(tx, select(TimelineRecord).where(condition).order_by(TimelineRecord.id)))
+    return _page(tx, views, query, [_is_subject(OrderRecord, id), of_refunds])
+
+
+def _is_subject(model: type[Record], id: str) -> ColumnElement[bool]:
+    return and_(TimelineRecord.subject == model.__tablename__, TimelineRecord.subject_id == id)
+
+
+def _page(tx: Connection, views: Views, query: PageQuery, conditions: Sequence[ColumnElement[bool]]) -> JsonView:
+    """Return a page of the entries for which one of the conditions holds. Anybody can add entries to an order.
+
+    Each condition has a query of its own, which reads no more rows than the page has.
+    """
+    after = parse_cursor(query.cursor, LARGEST_ID)
+    rows: list[TimelineRecord] = []
+    for condition in conditions:
+        entries = select(TimelineRecord).where(condition).order_by(TimelineRecord.id).limit(query.limit + 1)
+        if after is not None:
+            entries = entries.where(TimelineRecord.id > after[0])
+        rows += fetch_all(tx, entries)
+    rows.sort(key=lambda row: row.id)
+    page = rows[: query.limit]
+    following = str(page[-1].id) if len(rows) > query.limit else None
+    return {"items": build_events(tx, views, page), "next": following}
 
 
 def newest_refunds(tx: Connection, id: str) -> Sequence[str]:

@@ -28,6 +28,14 @@ class PageQuery(RequestModel):
     cursor: ShortText | None = Field(default=None, description="Cursor: `next` of the previous page.")
 
 
+class TimelineQuery(PageQuery):
+    """Query of a timeline, whose pages begin with the oldest entry."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), Digits] = Field(
+        default=MAX_LIMIT, description=f"Maximum number of items, at most {MAX_LIMIT}."
+    )
+
+
 class CreatedQuery(PageQuery):
     """Query of a list that can be limited to a range of creation times."""
 

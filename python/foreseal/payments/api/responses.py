@@ -379,9 +379,10 @@ class EventView(TypedDict):
 
 
 class Timeline(TypedDict):
-    """All events of an object, oldest first."""
+    """A page of the events of an object, oldest first."""
 
     items: list[EventView]
+    next: NextCursor
 
 
 class Resolution(TypedDict):

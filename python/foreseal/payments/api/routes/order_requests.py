@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from foreseal.payments.api.events import MAX_TIMELINE_REFUNDS
-from foreseal.payments.api.pagination import CreatedQuery
+from foreseal.payments.api.pagination import CreatedQuery, TimelineQuery
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import ActiveTxStatus
 from foreseal.payments.api.value_types import (
@@ -42,7 +42,7 @@ class OrderDetailQuery(RequestModel):
     )
 
 
-class OrderTimelineQuery(RequestModel):
+class OrderTimelineQuery(TimelineQuery):
     """Content of the timeline of an order."""
 
     refunds: Literal["true", "false"] = Field(

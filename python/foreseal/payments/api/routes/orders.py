@@ -262,8 +262,8 @@ def _timeline(call: RouteCall[OrderPath, OrderTimelineQuery, NoFields]) -> JsonR
     with call.backend.database.reading() as tx:
         read(tx, OrderRecord, id)
         if call.query.refunds == "true":
-            return JsonReply({"items": list_order_events(tx, call.views, id)})
-        return JsonReply({"items": list_events(tx, call.views, OrderRecord, id)})
+            return JsonReply(list_order_events(tx, call.views, id, call.query))
+        return JsonReply(list_events(tx, call.views, OrderRecord, id, call.query))
 
 
 def _named(error: ValueError) -> ApiError:

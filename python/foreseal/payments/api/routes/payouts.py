@@ -8,11 +8,11 @@ from pydantic import Field
 from foreseal.payments.api import views
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.events import list_events
-from foreseal.payments.api.pagination import by_beginning
-from foreseal.payments.api.request_models import RequestModel
+from foreseal.payments.api.pagination import TimelineQuery, by_beginning
+from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import PayoutDetail, PayoutPage, PayoutPreview, Timeline
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route
+from foreseal.payments.api.route import AnyCall, BodyCall, JsonReply, PathCall, QueryCall, Route, RouteCall
 from foreseal.payments.api.routes.refunds import DisbursementsQuery
 from foreseal.payments.api.value_types import Amount, DestinationText, Items
 from foreseal.payments.destinations.destination import Destination
@@ -141,7 +141,7 @@ def _reference(call: AnyCall) -> bytes:
 
 
 def _get(call: PathCall[PayoutPath]) -> JsonReply:
-    return JsonReply(_detail(call, _id(call)))
+    return JsonReply(_detail(call, _id(call.path)))
 
 
 def _detail(call: AnyCall, id: str) -> PayoutDetail:
@@ -160,14 +160,14 @@ def _list(call: QueryCall[DisbursementsQuery]) -> JsonReply:
         return JsonReply({"items": call.views.payouts(tx, rows), "next": following})
 
 
-def _timeline(call: PathCall[PayoutPath]) -> JsonReply:
+def _timeline(call: RouteCall[PayoutPath, TimelineQuery, NoFields]) -> JsonReply:
     with call.backend.database.reading() as tx:
-        read(tx, PayoutRecord, _id(call))
-        return JsonReply({"items": list_events(tx, call.views, PayoutRecord, _id(call))})
+        read(tx, PayoutRecord, _id(call.path))
+        return JsonReply(list_events(tx, call.views, PayoutRecord, _id(call.path), call.query))
 
 
-def _id(call: PathCall[PayoutPath]) -> str:
-    return f"0x{call.path.id.hex()}"
+def _id(path: PayoutPath) -> str:
+    return f"0x{path.id.hex()}"
 
 
 ROUTES = (

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from foreseal.payments.api import views
 from foreseal.payments.api.events import list_events
-from foreseal.payments.api.pagination import CreatedQuery, by_beginning
+from foreseal.payments.api.pagination import CreatedQuery, TimelineQuery, by_beginning
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.responses import RefundDetail, RefundPage, Timeline
 from foreseal.payments.api.roles import Role
@@ -73,10 +73,10 @@ def _list(call: QueryCall[RefundsQuery]) -> JsonReply:
         return JsonReply({"items": call.views.refunds(tx, rows), "next": following})
 
 
-def _timeline(call: PathCall[RefundPath]) -> JsonReply:
+def _timeline(call: RouteCall[RefundPath, TimelineQuery, NoFields]) -> JsonReply:
     with call.backend.database.reading() as tx:
         read(tx, RefundRecord, call.path.id)
-        return JsonReply({"items": list_events(tx, call.views, RefundRecord, call.path.id)})
+        return JsonReply(list_events(tx, call.views, RefundRecord, call.path.id, call.query))
 
 
 ROUTES = (

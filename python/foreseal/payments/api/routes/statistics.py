@@ -1,11 +1,10 @@
 """Statistics of orders by day, for charts. The cost of a request is bounded: it reads a limited number of orders."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, String, cast, func, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Select, func, select, type_coerce
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.request_models import RequestModel
@@ -13,6 +12,7 @@ from foreseal.payments.api.responses import StatisticsView
 from foreseal.payments.api.route import JsonReply, QueryCall, Route
 from foreseal.payments.api.value_types import Digits, Time
 from foreseal.payments.ledger import DisbursementState, OrderState
+from foreseal.payments.ledger.amount_sums import join_sum, sum_columns
 from foreseal.payments.ledger.columns import Units
 from foreseal.payments.ledger.models import OrderRecord, RefundRecord
 
@@ -24,8 +24,6 @@ MAX_ORDERS = 200_000
 
 _DEFAULT_DAYS = 30
 _FAILED = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
-# Decimal digits of a limb of an amount, and limbs. The sum of a limb over all orders fits in 64 bits.
-_LIMB, _LIMBS, _DIGITS = 12, 7, 78
 
 
 class StatisticsQuery(RequestModel):
@@ -89,7 +87,7 @@ def _statistics(call: QueryCall[StatisticsQuery]) -> JsonReply:
 def _read_days(tx: Connection, condition: ColumnElement[bool]) -> dict[tuple[int, str], _Day]:
     """Return the sums by day and token."""
     day = (OrderRecord.created // DAY).label("day")
-    sums = list(_sums(tx, func.coalesce(OrderRecord.actual, OrderRecord.amount, type_=Units())))
+    sums = list(sum_columns(tx, func.coalesce(OrderRecord.actual, OrderRecord.amount, type_=Units())))
     query: Select[Any] = (
         select(day, OrderRecord.token, OrderRecord.state, func.count(), *sums)
         .where(condition)
@@ -101,10 +99,10 @@ def _read_days(tx: Connection, condition: ColumnElement[bool]) -> dict[tuple[int
         found.orders += count
         if state is OrderState.CAPTURED:
             found.captured += count
-            found.volume += _join(limbs)
+            found.volume += join_sum(limbs)
         elif state in _FAILED:
             found.failed += count
-    refunds: list[ColumnElement[Any]] = list(_sums(tx, type_coerce(RefundRecord.amount, Units())))
+    refunds: list[ColumnElement[Any]] = list(sum_columns(tx, type_coerce(RefundRecord.amount, Units())))
     returned: Select[Any] = (
         select(day, OrderRecord.token, *refunds)
         .join(RefundRecord, RefundRecord.order_id == OrderRecord.id)
@@ -112,27 +110,8 @@ def _read_days(tx: Connection, condition: ColumnElement[bool]) -> dict[tuple[int
         .group_by(day, OrderRecord.token)
     )
     for number, token, *limbs in tx.execute(returned):
-        days[int(number), token].refunded = _join(limbs)
+        days[int(number), token].refunded = join_sum(limbs)
     return days
-
-
-def _sums(tx: Connection, amount: ColumnElement[Any]) -> Iterator[ColumnElement[Any]]:
-    """Yield columns with the sum of an amount: one, or on SQLite one for each limb of its digits.
-
-    SQLite has no exact sum of numbers with more than 64 bits.
-    """
-    if tx.dialect.name == "postgresql":
-        yield cast(func.sum(amount), String)
-        return
-    digits = type_coerce(amount, String)
-    for limb in range(_LIMBS):
-        last = _DIGITS - limb * _LIMB
-        start = max(1, last - _LIMB + 1)
-        yield func.sum(cast(func.substr(digits, start, last - start + 1), BigInteger))
-
-
-def _join(limbs: list[Any]) -> int:
-    return sum(int(value) * 10 ** (_LIMB * number) for number, value in enumerate(limbs))
 
 
 ROUTES = (
