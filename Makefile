@@ -13,6 +13,7 @@ ETCD ?= etcd
 WORKERS ?= 2
 WORKER_BLOCKS ?= 60
 TRANSACTIONS ?= 1000
+REQUESTS ?= 20000
 SEED ?= 1
 CASES ?= 5000
 ARITHMETIC_CASES ?= 1000000
@@ -349,11 +350,15 @@ reconcile: build $(VENV)/.dev ## Process PAYMENTS payments through foreseal pay 
 promises: build $(VENV)/.dev ## Build STEPS steps across a kill; verify every pre-confirmation, reject each with one bit flipped, and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json
 
-differential: build $(VENV)/.dev ## Compare TRANSACTIONS transactions with the execution specification and half as many with anvil; save the differences
-	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential specification --transactions $(TRANSACTIONS) --seed $(SEED) \
+differential: build $(VENV)/.dev ## Compare TRANSACTIONS transactions with the execution specification and half as many with anvil, and REQUESTS calls and traces with geth (needs Go); save the differences
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential specification --count $(TRANSACTIONS) --seed $(SEED) \
 		--save benches/results/specification.json
-	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential anvil --transactions $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential anvil --count $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
 		--save benches/results/anvil.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential geth-calls --count $(REQUESTS) --seed $(SEED) \
+		--save benches/results/geth_calls.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential geth-traces --count $(REQUESTS) --seed $(SEED) \
+		--save benches/results/geth_traces.json
 
 simulate: $(VENV)/.dev ## Simulate faults of disk, clock and process for SEEDS seeds from SEED and save the summary; SEEDS=1 prints every action
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m simulation --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation.json

@@ -33,10 +33,14 @@ class PeriodicThread:
         """Signal that there may be work."""
         self._news.set()
 
-    def stop(self) -> None:
-        """Stop the thread after any running call. Does nothing if it never started."""
+    def end(self) -> None:
+        """Let the thread end after any running call, without waiting for it."""
         self._stopping.set()
         self._news.set()
+
+    def stop(self) -> None:
+        """Stop the thread after any running call. Does nothing if it never started."""
+        self.end()
         if self._thread.ident is not None:
             self._thread.join()
 

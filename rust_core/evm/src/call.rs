@@ -241,12 +241,15 @@ impl CallRequest {
         if !self.has_fee() {
             block.basefee = 0;
         }
-        if self.max_fee_per_blob_gas.unwrap_or(0) == 0
-            && !self.blob_hashes.is_empty()
-            && let Some(blob) = &mut block.blob_excess_gas_and_price
-        {
-            blob.blob_gasprice = 0;
+        if let Some(blob) = &mut block.blob_excess_gas_and_price {
+            blob.blob_gasprice = self.blob_price(blob.blob_gasprice);
         }
+    }
+
+    /// Returns the price of blobs (wei per blob gas) that the request pays: zero if it names none.
+    pub(crate) fn blob_price(&self, price: u128) -> u128 {
+        let is_free = self.max_fee_per_blob_gas.unwrap_or(0) == 0 && !self.blob_hashes.is_empty();
+        if is_free { 0 } else { price }
     }
 
     fn transaction(&self) -> Result<TxEnv, RejectedTransaction> {

@@ -138,6 +138,13 @@ impl<'a, I> EvmInstance<'a, I> {
         self.evm.ctx.cfg.disable_base_fee = !required;
     }
 
+    /// Sets the price of blobs (wei per blob gas), on forks that have blobs.
+    pub fn set_blob_price(&mut self, price: u128) {
+        if let Some(blob) = &mut self.evm.ctx.block.blob_excess_gas_and_price {
+            blob.blob_gasprice = price;
+        }
+    }
+
     pub fn execution_state(&mut self) -> &mut ExecutionState<'a> {
         &mut self.evm.ctx.journaled_state.database
     }

@@ -527,13 +527,8 @@ impl Node {
             damage: self.shared.damage(),
             store: self.shared.store_status(),
             shown: self.view().is_some(),
-            // A node that will follow another one has no connection while it starts.
-            following: (!self.shared.leads()).then(|| FollowingStatus {
-                lag: 0,
-                replica_loads: 0,
-                sequencer: None,
-                time_since_frame: self.shared.time_since_frame(),
-            }),
+            following: (!self.shared.leads())
+                .then(|| FollowingStatus::starting(self.shared.time_since_frame())),
             cluster: self.cluster_status(),
             clock_lead: self.shared.clock_lead.get(),
         }

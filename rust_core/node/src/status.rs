@@ -73,6 +73,13 @@ pub struct FollowingStatus {
     pub time_since_frame: Duration,
 }
 
+impl FollowingStatus {
+    /// Returns the status of a node that starts: it will follow another one, and has no connection.
+    pub(crate) fn starting(time_since_frame: Duration) -> Self {
+        Self { lag: 0, replica_loads: 0, sequencer: None, time_since_frame }
+    }
+}
+
 /// Position of the newest step of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {

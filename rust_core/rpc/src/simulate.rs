@@ -88,7 +88,7 @@ fn check(context: &Context<'_>, params: &Params<'_>, simulation: &Simulation) ->
 /// Returns the bounds of the size of a simulated block.
 fn simulated_size(simulated: &SimulatedBlock, full: bool) -> SizeBounds {
     let calls = simulated.calls.iter().map(|call| {
-        let (logs, output) = (call.logs.iter().map(|(_, log)| log), call.output.len());
+        let (logs, output) = (call.logs.iter(), call.output.len());
         // A revert has its output as data and as text, in which a byte may need six.
         let each = if call.status == CallStatus::Revert { 8 } else { 2 };
         SizeBounds {
@@ -117,7 +117,8 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
         usize::try_from(index).ok().and_then(|index| block.transactions.get(index)).map(|one| one.hash());
     let mut object = Object::open(out);
     let returned = if call.status == CallStatus::Success { call.output.as_ref() } else { &[] };
-    object.data("returnData", returned).list("logs", paced(&call.logs), |out, (position, log)| {
+    let logs = (call.first_log_index..).zip(paced(&call.logs));
+    object.data("returnData", returned).list("logs", logs, |out, (position, log)| {
         let found = FoundLog {
             log,
             block_number: block.header.number,
@@ -125,7 +126,7 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
             timestamp: block.header.timestamp,
             transaction_hash: hash.unwrap_or_default(),
             transaction_index: index,
-            index: *position,
+            index: position,
         };
         write_log(out, &found, false);
     });

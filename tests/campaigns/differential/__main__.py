@@ -3,8 +3,10 @@
 import sys
 
 from campaign_cli import conclude, options, show
+from differential import geth
 from differential.anvil_comparison import compare_with_anvil
 from differential.comparison import Comparison
+from differential.geth_comparison import compare_calls, compare_traces
 
 
 def beside_specification(seed: int, transactions: int) -> Comparison:
@@ -16,8 +18,10 @@ def beside_specification(seed: int, transactions: int) -> Comparison:
 
 PEERS = {
     "specification": (beside_specification, ("ethereum-execution",)),
-    # package.json pins its version.
+    # package.json and go.mod pin the versions of the others.
     "anvil": (compare_with_anvil, ()),
+    "geth-calls": (compare_calls, ()),
+    "geth-traces": (compare_traces, ()),
 }
 """Peers of Foreseal: comparison function, and the packages whose versions matter."""
 
@@ -26,12 +30,14 @@ def main() -> int:
     """Run it and return 0 if the nodes agree."""
     parser = options("differential")
     parser.add_argument("peer", choices=PEERS)
-    parser.add_argument("--transactions", type=int, required=True)
+    parser.add_argument("--count", type=int, required=True, help="transactions, or requests to geth")
     given = parser.parse_args()
     compare, packages = PEERS[given.peer]
-    found = compare(given.seed, given.transactions)
+    if compare in (compare_calls, compare_traces):
+        geth.build()
+    found = compare(given.seed, given.count)
     show(found, found.faults)
-    command = f"python -m differential {given.peer} --transactions {given.transactions} --seed {given.seed}"
+    command = f"python -m differential {given.peer} --count {given.count} --seed {given.seed}"
     return conclude(found, found.faults, given.save, (command, packages))
 
 

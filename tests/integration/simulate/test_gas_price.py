@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from foreseal.testing import Chain
-from simulate_calls import ALICE, BOB, CODE, OTHER_CODE, bytes32, one, returns, simulate
+from simulate_calls import ALICE, BOB, CODE, OTHER_CODE, bytes32, error, one, returns, simulate
 
 PRICE = hex(10**10)
 PRICES = [{"gasPrice": PRICE}, {"maxFeePerGas": PRICE, "maxPriorityFeePerGas": PRICE}]
@@ -81,3 +81,11 @@ def test_simulated_transactions_have_the_type_of_their_fields(chain: Chain) -> N
     (block,) = simulate(chain, {"calls": calls}, returnFullTransactions=True)
     assert [transaction["type"] for transaction in block["transactions"]] == ["0x0", "0x0", "0x1", "0x3"]
     assert {transaction["gasPrice"] for transaction in block["transactions"]} == {PRICE}
+
+
+def test_blobs_without_a_fee_are_free_unless_validated(chain: Chain) -> None:
+    """The same holds for `eth_call`; a validated transaction needs a fee of at least the block's price."""
+    call = {"from": ALICE, "to": CODE, "gas": hex(500_000), "maxFeePerGas": PRICE, "blobVersionedHashes": [BLOB_HASH]}
+    assert one(chain, call, stateOverrides=OVERRIDES)["returnData"] == BLOB_HASH
+    block = {"calls": [call], "stateOverrides": OVERRIDES}
+    assert "max fee per blob gas" in error(chain, block, validation=True).message

@@ -45,6 +45,21 @@ def test_reverted_transfer_is_not_logged(chain: Chain) -> None:
     assert moved(chain, PAY | {"to": CODE}, {CODE: {"code": sends_value_to(CAROL, REVERTS)}}) == []
 
 
+def test_reverted_logs_take_no_index(chain: Chain) -> None:
+    """Like geth since 1.17: the index of a log is its position among those that stay."""
+    logs = f"0x{LOGS_NOTHING}"
+    calls_a_log_that_reverts = sends_value_to(OTHER_CODE, LOGS_NOTHING + "00")
+    overrides = {
+        CODE: {"code": calls_a_log_that_reverts},
+        OTHER_CODE: {"code": logs + REVERTS},
+        CAROL: {"code": logs + LOGS_NOTHING + "00"},
+    }
+    calls = [PAY | {"to": OTHER_CODE}, PAY | {"to": CODE}, PAY | {"to": CAROL}]
+    (block,) = simulate(chain, {"stateOverrides": overrides, "calls": calls})
+    shown = [[(log["address"], log["logIndex"]) for log in call["logs"]] for call in block["calls"]]
+    assert shown == [[], [(CODE, "0x0")], [(CAROL, "0x1"), (CAROL, "0x2")]]
+
+
 def test_creation_value_is_logged(chain: Chain) -> None:
     ((_, to, wei),) = moved(chain, {"from": ALICE, "input": "0x00", "value": "0x9"}, {})
     # The address that Alice's first contract has on every chain.

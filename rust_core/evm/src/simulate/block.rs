@@ -59,6 +59,8 @@ struct CallResults {
     gas_used: u64,
     blob_gas_used: u64,
     log_count: u64,
+    /// Logs in the results, which may have ether transfers in addition.
+    shown_count: u64,
 }
 
 impl<'a> Simulator<'a> {
@@ -201,6 +203,8 @@ impl<'a> Simulator<'a> {
             // Without validation, revm only checks the nonce against its maximum.
             unchecked.nonce = 0;
         }
+        let price = environment.block().blob_excess_gas_and_price.map_or(0, |blob| blob.blob_gasprice);
+        machine.set_blob_price(if self.options.validation { price } else { request.blob_price(price) });
         let outcome = machine.inspect(unchecked);
         let (result, mut changes) = match outcome.map_err(|error| fees.error(error)) {
             Ok(outcome) => outcome,
@@ -235,7 +239,7 @@ fn check_nonce(expected: u64, got: u64) -> Result<(), RejectedTransaction> {
 }
 
 impl CallResults {
-    fn add(&mut self, transaction: Transaction, result: ExecutionResult, shown: Vec<(u64, Log)>) {
+    fn add(&mut self, transaction: Transaction, result: ExecutionResult, shown: Vec<Log>) {
         let gas_used = result.tx_gas_used();
         let gas = result.gas();
         let gas_spent = gas.total_gas_spent().max(gas.floor_gas());
@@ -263,7 +267,9 @@ impl CallResults {
             deposit_nonce: None,
         }));
         let logs = if status == CallStatus::Success { shown } else { Vec::new() };
-        self.results.push(SimulatedResult { output, logs, gas_used, gas_spent, status });
+        let first_log_index = self.shown_count;
+        self.shown_count += logs.len() as u64;
+        self.results.push(SimulatedResult { output, logs, first_log_index, gas_used, gas_spent, status });
         self.transactions.push(Arc::new(transaction));
     }
 }

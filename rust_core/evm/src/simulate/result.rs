@@ -16,8 +16,10 @@ pub struct SimulatedBlock {
 #[derive(Clone, Debug)]
 pub struct SimulatedResult {
     pub output: Bytes,
-    /// Logs with their positions among all logs that the block's calls emitted, reverted ones included.
-    pub logs: Vec<(u64, Log)>,
+    /// Logs that were not reverted.
+    pub logs: Vec<Log>,
+    /// Position of the first log among those of the block.
+    pub first_log_index: u64,
     pub gas_used: u64,
     /// Gas before refunds.
     pub gas_spent: u64,

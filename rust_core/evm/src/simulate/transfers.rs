@@ -19,14 +19,12 @@ const ETHER: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
 /// Topic of `Transfer(address,address,uint256)`.
 const TRANSFER: B256 = b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
-/// Collects logs by frame, so that the logs of a failed frame can be discarded. Positions count every log of
-/// the block, as in geth.
+/// Collects logs by frame, so that the logs of a failed frame can be discarded.
 #[derive(Debug, Default)]
 pub struct Transfers {
     wanted: bool,
-    count: u64,
-    frames: Vec<Vec<(u64, Log)>>,
-    done: Vec<(u64, Log)>,
+    frames: Vec<Vec<Log>>,
+    done: Vec<Log>,
 }
 
 impl Transfers {
@@ -36,16 +34,15 @@ impl Transfers {
     }
 
     /// Returns the logs of the transaction that has just ended.
-    pub fn drain_logs(&mut self) -> Vec<(u64, Log)> {
+    pub fn drain_logs(&mut self) -> Vec<Log> {
         self.frames.clear();
         std::mem::take(&mut self.done)
     }
 
     fn push(&mut self, log: Log) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.push((self.count, log));
+            frame.push(log);
         }
-        self.count += 1;
     }
 
     fn transfer(&mut self, from: Address, to: Address, value: U256) {

@@ -25,7 +25,7 @@ pub struct StructLogOptions {
     pub no_stack: bool,
     pub no_storage: bool,
     pub return_data: bool,
-    /// Maximum number of recorded steps; zero for all.
+    /// Bytes of written steps after which none is recorded; zero for all, as in geth.
     pub limit: u64,
 }
 

@@ -54,12 +54,12 @@ pub struct StructLog<'a> {
 
 /// Consumer of steps during execution.
 pub trait StructLogSink {
-    /// Consumes one step.
-    fn record(&mut self, step: &StructLog<'_>) -> Result<(), TraceLimit>;
+    /// Consumes one step. Returns its written length in bytes.
+    fn record(&mut self, step: &StructLog<'_>) -> Result<usize, TraceLimit>;
 }
 
 impl<S: StructLogSink> StructLogSink for &mut S {
-    fn record(&mut self, step: &StructLog<'_>) -> Result<(), TraceLimit> {
+    fn record(&mut self, step: &StructLog<'_>) -> Result<usize, TraceLimit> {
         (**self).record(step)
     }
 }
@@ -76,7 +76,8 @@ pub(super) struct StructLogRecorder {
     options: StructLogOptions,
     /// Static gas of each instruction.
     prices: GasTable,
-    count: u64,
+    /// Bytes of the steps so far.
+    written: u64,
     pending: Option<PendingInstruction>,
     stack: Vec<U256>,
     memory: Vec<u8>,
@@ -93,7 +94,7 @@ impl StructLogRecorder {
         Self {
             options,
             prices: gas_table_spec(fork),
-            count: 0,
+            written: 0,
             pending: None,
             stack: Vec::new(),
             memory: Vec::new(),
@@ -105,7 +106,7 @@ impl StructLogRecorder {
     }
 
     fn is_done(&self) -> bool {
-        self.options.limit != 0 && self.count >= self.options.limit
+        self.options.limit != 0 && self.written > self.options.limit
     }
 
     /// Completes the current instruction and passes it to `sink`.
@@ -117,12 +118,11 @@ impl StructLogRecorder {
         let entered = self.refunds.last().copied().unwrap_or_default();
         self.refund = entered.saturating_add(interpreter.gas.refunded());
         let Some(begun) = self.pending.take() else { return Ok(()) };
-        self.count += 1;
         let status = status(interpreter);
         let failed = status.is_some_and(InstructionResult::is_halt);
         let address = interpreter.input.target_address();
         let touched = self.note_storage(address, &begun.step, interpreter, failed);
-        sink.record(&StructLog {
+        let length = sink.record(&StructLog {
             pc: begun.pc,
             op: op_name(begun.step.op),
             gas: begun.gas,
@@ -134,7 +134,9 @@ impl StructLogRecorder {
             memory: self.options.memory.then_some(&self.memory),
             return_data: self.options.return_data.then_some(&self.return_data),
             storage: if touched { self.storage.get(&address) } else { None },
-        })
+        })?;
+        self.written = self.written.saturating_add(length as u64);
+        Ok(())
     }
 
     fn cost(&self, begun: &PendingInstruction, interpreter: &mut Interpreter, failed: bool) -> u64 {
@@ -161,8 +163,10 @@ impl StructLogRecorder {
     ) -> bool {
         let value = match step.op {
             _ if self.options.no_storage => return false,
+            // An instruction that failed has accessed nothing, as in geth.
+            _ if failed => return false,
             opcode::SSTORE => step.top[1],
-            opcode::SLOAD if !failed => interpreter.stack.data().last().copied().unwrap_or_default(),
+            opcode::SLOAD => interpreter.stack.data().last().copied().unwrap_or_default(),
             _ => return false,
         };
         self.storage.entry(address).or_default().insert(step.top[0], value);

@@ -15,8 +15,8 @@ const BASE_FEE_VAULT: Address = address!("42000000000000000000000000000000000000
 struct NoSteps;
 
 impl StructLogSink for NoSteps {
-    fn record(&mut self, _: &StructLog<'_>) -> Result<(), TraceLimit> {
-        Ok(())
+    fn record(&mut self, _: &StructLog<'_>) -> Result<usize, TraceLimit> {
+        Ok(0)
     }
 }
 

@@ -178,13 +178,15 @@ impl TraceWriter {
 }
 
 impl StructLogSink for TraceWriter {
-    fn record(&mut self, step: &StructLog<'_>) -> Result<(), TraceLimit> {
+    fn record(&mut self, step: &StructLog<'_>) -> Result<usize, TraceLimit> {
         if self.follows {
             self.out.push(b',');
         }
         self.follows = true;
+        let start = self.out.len();
         write_step(&mut self.out, step);
-        self.check()
+        self.check()?;
+        Ok(self.out.len() - start)
     }
 }
 

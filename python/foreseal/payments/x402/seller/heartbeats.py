@@ -1,6 +1,6 @@
 """Heartbeats: renewals of the leases of runs in progress, for as long as this process lives.
 
-A thread sends them, so a handler that blocks the event loop keeps its lease as well. It starts with the first run.
+A thread sends them, so a handler that blocks the event loop keeps its lease as well. It runs while there are runs.
 """
 
 import logging
@@ -57,11 +57,18 @@ class Heartbeats:
             with self._lock:
                 runs = list(self._runs)
             if not runs:
+                self._end_thread()
                 return
             now = self._clock()
             for run in runs:
                 if run.due <= now:
                     self._renew(run, now)
+
+    def _end_thread(self) -> None:
+        with self._lock:
+            if self._thread is not None and not self._runs:
+                self._thread.end()
+                self._thread = None
 
     def _renew(self, run: _Run, now: int) -> None:
         # Before the renewal, so that one with an unexpected error delays the others by one check only.

@@ -94,3 +94,16 @@ def test_thread_renews_while_a_run_blocks_its_caller() -> None:
             now += 20
             assert renewed.wait(30)
         renewed.clear()
+
+
+def test_thread_ends_without_runs_and_starts_again_with_the_next() -> None:
+    clock, lease = Clock(), Lease()
+    for _ in range(2):
+        before = set(threading.enumerate())
+        with clock.beats.running("a", lease.renew, 20):
+            (thread,) = set(threading.enumerate()) - before
+            clock.beats.beat()
+            assert thread.is_alive()
+        clock.beats.beat()
+        thread.join(30)
+        assert not thread.is_alive()
