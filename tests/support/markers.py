@@ -29,6 +29,7 @@ BY_PATH = {
     "e2e/payments/x402/pairings": ("npm", "slow"),
     "e2e/payments/x402/sdk/test_live_tests.py": ("slow",),
     "e2e/server/test_proxies.py": ("proxy",),
+    "e2e/server/test_quiet_websockets.py": ("proxy",),
     "integration/deploy/test_rules.py": ("proxy",),
     "integration/openrpc": ("npm",),
     "integration/pages": ("npm",),

@@ -18,6 +18,7 @@ LAYERS = [
         "group_operation",
         "metrics",
         "periodic_thread",
+        "request_bodies",
         "stop_signal",
         "task_progress",
     },

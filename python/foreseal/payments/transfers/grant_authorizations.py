@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from foreseal.payments.ledger import Ledger, LedgerError, ensure, locked
-from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, TransferRecord
+from foreseal.payments.ledger.models import AuthorizationRecord, OrderRecord, TransferEnd, TransferRecord
 from foreseal.payments.ledger.queries import ColumnValues, fetch_all, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.granted_transfers import lock_payers
 from foreseal.payments.transfers.matching import match_again
@@ -87,10 +87,13 @@ def enter_authorization(ledger: Ledger, tx: Connection, granted: GrantedAuthoriz
     row = fetch_one_or_none(tx, select(TransferRecord).where(used).with_for_update())
     if row is None:
         return
-    if not granted.is_paid_by(row) or find_end(tx, row) is not None:
-        message = f"transfer {row.transaction_hash} used the authorization, and does not pay grant {granted.grant_id}"
-        raise AuthorizationTaken("authorization_already_used", message)
-    match_again(ledger, tx, row)
+    if granted.is_paid_by(row) and find_end(tx, row) is None:
+        match_again(ledger, tx, row)
+        # Another process may have ended it since: its end has a key, so only one of both is recorded.
+        if find_end(tx, row) in (None, TransferEnd.GRANTED):
+            return
+    message = f"transfer {row.transaction_hash} used the authorization, and does not pay grant {granted.grant_id}"
+    raise AuthorizationTaken("authorization_already_used", message)
 
 
 def _replace_order(tx: Connection, granted: GrantedAuthorization) -> None:
