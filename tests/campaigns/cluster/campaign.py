@@ -83,7 +83,7 @@ class FaultCampaign:
         try:
             topology.start()
             leader = topology.sequencers[0]
-            wait_until(lambda: bool(leader.cluster_status()), [leader], START_TIMEOUT)
+            wait_until(lambda: leader.cluster_status().get("role") == "leader", [leader], START_TIMEOUT)
             observed = ObservedCluster(topology.nodes, topology.etcd.endpoints, b"/campaign/", self.recording)
             observed.wait_for_progress(START_TIMEOUT, "the start")
             observed.start_load([node.port for node in topology.nodes], RATE, self._seed)
