@@ -1,12 +1,13 @@
 """A proxy that forwards requests to a node, and sees or changes each exchange."""
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.request import Request, urlopen
+
+from http_thread import running_server
 
 Exchange = Callable[[bytes, bytes], bytes]
 """Returns the response to send, from a request and the node's response."""
@@ -41,12 +42,5 @@ def forwarded(url: str, exchange: Exchange) -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:
             """Log nothing."""
 
-    server = _Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with running_server(_Server(("127.0.0.1", 0), Handler)) as proxy:
+        yield proxy

@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import http.server
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from http_thread import running_server
 
 _REQUESTS: dict[str, type[Message]] = {
     "/v1/traces": ExportTraceServiceRequest,
@@ -114,11 +115,6 @@ def _value(value: AnyValue) -> Any:
 @contextlib.contextmanager
 def otlp_collector() -> Iterator[OtlpCollector]:
     """Run a collector."""
-    with OtlpCollector() as collector:
-        thread = threading.Thread(target=collector.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield collector
-        finally:
-            collector.shutdown()
-            thread.join()
+    collector = OtlpCollector()
+    with running_server(collector):
+        yield collector

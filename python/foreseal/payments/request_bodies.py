@@ -1,4 +1,4 @@
-"""Memory of request bodies: a common bound over all requests in progress.
+"""Request bodies: a bounded read, and a common bound of memory over all requests in progress.
 
 ```text
 request -> HeldBody -> chunk by chunk: counted, stored ... end of the request: all its bytes are free again
@@ -6,8 +6,19 @@ request -> HeldBody -> chunk by chunk: counted, stored ... end of the request: a
 ```
 """
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from starlette.requests import Request
+
+
+class BodyTooLarge(Exception):
+    """A body is larger than its maximum."""
+
+
+class BodyTimeout(Exception):
+    """A body did not arrive in time."""
 
 
 class BodiesFull(Exception):
@@ -60,3 +71,25 @@ class BodyMemory:
             yield held
         finally:
             held.clear()
+
+
+async def read_bounded(request: Request, maximum: int, seconds: float, held: HeldBody | None = None) -> bytes:
+    """Return the body of a request, of at most `maximum` bytes, which count in `held`.
+
+    Raises `BodyTooLarge`, `BodyTimeout` after `seconds`, and `BodiesFull`.
+    """
+    length = request.headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and len(length) < 20 and int(length) > maximum:
+        raise BodyTooLarge
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                if len(body) + len(chunk) > maximum:
+                    raise BodyTooLarge
+                if held is not None:
+                    held.add(len(chunk))
+                body += chunk
+    except TimeoutError:
+        raise BodyTimeout from None
+    return bytes(body)

@@ -62,6 +62,6 @@ pub use simulate::{
 pub use system_calls::{BlockBody, EndOfBlock, end_block};
 pub use trace::{
     AccountState, CallFrame, CallOptions, FrameKind, FrameLog, Prestate, PrestateOptions, StructLog,
-    StructLogOptions, StructLogSink, Trace, TraceLimit, Tracer, TransactionReplay, trace_call,
+    StructLogOptions, StructLogSink, Trace, TraceLimit, Tracer, TransactionReplay, halt_message, trace_call,
 };
 pub use typed_transaction::NoRecipient;

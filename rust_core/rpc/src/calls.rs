@@ -1,6 +1,6 @@
 //! Calls and access lists: execution without side effects.
 
-use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list};
+use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list, halt_message};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -8,7 +8,6 @@ use crate::{
     call_args::CallArgs,
     json::{Object, write_access_list, write_data},
     params::Params,
-    revert,
 };
 
 pub(crate) const TRANSACTION: Argument = Argument::required("transaction", Kind::Call);
@@ -64,7 +63,7 @@ fn access_list(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
             object.text("error", "execution reverted");
         }
         CallOutcome::Halt { reason, .. } => {
-            object.text("error", &revert::halt_message(reason));
+            object.text("error", &halt_message(reason));
         }
     }
     object.quantity("gasUsed", found.outcome.gas_used()).close();

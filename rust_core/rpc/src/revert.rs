@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use alloy_primitives::{U256, hex};
-use foreseal_evm::HaltReason;
 
 /// Selector of `Error(string)`.
 const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
@@ -39,34 +38,6 @@ fn message_with(reason: Option<String>) -> String {
         message.extend(reason.chars().take(MAX_REASON));
     }
     message
-}
-
-/// Returns the message for a call that halted without a revert, in geth's words. Those that geth continues with
-/// figures of the last instruction end before them.
-pub fn halt_message(reason: &HaltReason) -> String {
-    use HaltReason as R;
-    let words = match reason {
-        R::OutOfGas(_) => "out of gas",
-        R::InvalidFEOpcode => "invalid opcode: INVALID",
-        R::OpcodeNotFound | R::NotActivated => "invalid opcode",
-        R::InvalidJump => "invalid jump destination",
-        R::StackUnderflow => "stack underflow",
-        R::StackOverflow => "stack limit reached",
-        R::OutOfOffset => "return data out of bounds",
-        R::CreateCollision => "contract address collision",
-        R::NonceOverflow => "nonce uint64 overflow",
-        R::CreateContractSizeLimit => "max code size exceeded",
-        R::CreateContractStartingWithEF => "invalid code: must not begin with 0xef",
-        R::CreateInitCodeSizeLimit => "max initcode size exceeded",
-        R::StateChangeDuringStaticCall | R::CallNotAllowedInsideStatic => "write protection",
-        R::OutOfFunds | R::OverflowPayment => "insufficient balance for transfer",
-        R::CallTooDeep => "max call depth exceeded",
-        // geth has the words of each cryptographic library here.
-        R::PrecompileError | R::PrecompileErrorWithContext(_) => {
-            return format!("execution halted: {reason}");
-        }
-    };
-    words.to_owned()
 }
 
 /// Returns the selector of a custom error, in the words of anvil.
@@ -132,17 +103,6 @@ mod tests {
         assert_eq!(message(&panic), "execution reverted: unknown panic code: 0xff");
         assert_eq!(message(&[]), "execution reverted");
         assert_eq!(message(&error[..40]), "execution reverted", "a cut string is no reason");
-    }
-
-    #[test]
-    fn halts_have_the_words_that_libraries_search() {
-        let undefined = [HaltReason::InvalidFEOpcode, HaltReason::OpcodeNotFound, HaltReason::NotActivated];
-        for reason in undefined {
-            assert!(halt_message(&reason).starts_with("invalid opcode"), "{reason}");
-        }
-        assert_eq!(halt_message(&HaltReason::StateChangeDuringStaticCall), "write protection");
-        let precompile = HaltReason::PrecompileErrorWithContext("wrong length".to_owned());
-        assert_eq!(halt_message(&precompile), "execution halted: precompile error: wrong length");
     }
 
     #[test]

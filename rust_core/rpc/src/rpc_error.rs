@@ -6,6 +6,7 @@ use alloy_primitives::{Bytes, U256};
 use foreseal_chain::{FeedError, ResolveError, StepCursor};
 use foreseal_evm::{
     EstimateError, ExecutionError, OverrideError, RejectedTransaction, SimulateError, TraceLimit,
+    halt_message,
 };
 use foreseal_node::ControlError;
 use foreseal_pool::PoolError;
@@ -91,7 +92,7 @@ impl From<Error> for RpcError {
             Error::CallReverted(output) => Self::reverted(REVERTED, revert::message(&output), &output),
             Error::DetailedRevert(output) => Self::detailed_revert(REVERTED, &output),
             Error::DetailedEstimateRevert(output) => Self::detailed_revert(SERVER, &output),
-            Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),
+            Error::CallHalted(reason) => Self::new(SERVER, halt_message(&reason)),
             Error::Call(error) => error.into(),
             Error::Estimate(error) => error.into(),
             Error::CallGas { max } => Self::limit("execution needs", "gas", max),
@@ -185,7 +186,7 @@ impl From<EstimateError> for RpcError {
             EstimateError::Revert { output } => {
                 Self::reverted(SERVER, "execution reverted".to_owned(), &output)
             }
-            EstimateError::Halt { reason, .. } => Self::new(SERVER, revert::halt_message(&reason)),
+            EstimateError::Halt { reason, .. } => Self::new(SERVER, halt_message(&reason)),
             EstimateError::GasExceedsAllowance { .. } => Self::new(SERVER, error.to_string()),
             EstimateError::GasCap { cap } => Self::limit("execution needs", "gas", cap),
             EstimateError::InsufficientFunds { have, needed } => Self::insufficient_funds(have, needed),

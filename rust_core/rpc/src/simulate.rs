@@ -3,7 +3,7 @@
 use foreseal_chain::ResolveError;
 use foreseal_evm::{
     CallStatus, Deadline, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult,
-    simulate,
+    halt_message, simulate,
 };
 use foreseal_primitives::{FoundLog, log_json_size};
 
@@ -148,7 +148,7 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
             object.json("status", "\"0x0\"");
             Object::open(object.name("error"))
                 .json("code", "-32015")
-                .text("message", &revert::halt_message(reason))
+                .text("message", &halt_message(reason))
                 .close();
         }
     }

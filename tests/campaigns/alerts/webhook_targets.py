@@ -2,10 +2,11 @@
 
 import contextlib
 import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from http_thread import running_server
 
 
 @contextlib.contextmanager
@@ -36,13 +37,6 @@ def _targets(folder: Path, status: int, count: int) -> Iterator[str]:
     secret = folder / "webhook.secret"
     secret.write_text("whsec_" + "A" * 43 + "=")
     secret.chmod(0o600)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            base = f"http://127.0.0.1:{server.server_port}"
-            more = f'secret_file = "{secret}"\nallow_private = true\n'
-            yield "".join(f'[[webhooks]]\nurl = "{base}/hooks/{number}"\n{more}' for number in range(count))
-        finally:
-            server.shutdown()
-            thread.join()
+    with running_server(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as base:
+        more = f'secret_file = "{secret}"\nallow_private = true\n'
+        yield "".join(f'[[webhooks]]\nurl = "{base}/hooks/{number}"\n{more}' for number in range(count))

@@ -2,11 +2,8 @@
 
 import gzip
 import json
-from collections.abc import Callable
 from random import Random
 from typing import Any
-
-import orjson
 
 from differential.anvil import Anvil, anvil
 from differential.chain import GAS_LIMIT, Filled, filled, genesis_of
@@ -14,26 +11,22 @@ from differential.comparison import Comparison
 from differential.differences import (
     BLOCK,
     BLOCK_WITH_BLOBS,
+    KINDS,
     LEFT_OUT,
     LOG,
     RECEIPT,
     RECEIPT_WITHOUT_BLOBS,
     TOLERANCE,
-    Failure,
-    failure,
     without,
 )
+from differential.failures import Failure, Rpc, answer
 from differential.lossless_gas import is_lossless, run
 from differential.workload import HISTORY, World
-from foreseal.errors import RpcError
-from live import RpcFailure
 
 CALLS = 6
 """Number of calls, and of estimates, at every block."""
 _BLOB_TYPE = "0x3"
 _TRANSFER_GAS = 21_000
-
-Rpc = Callable[..., Any]
 
 
 def compare_with_anvil(seed: int, transactions: int) -> Comparison:
@@ -129,23 +122,22 @@ class Both:
             self._same(f"eth_estimateGas {call}", ours, theirs)
             return
         own, other = int(ours, 16), int(theirs, 16)
-        if other > own * (1 + TOLERANCE) or (own > other * (1 + TOLERANCE) and not self._anvil_loses(call, own)):
+        is_higher = own > other * (1 + TOLERANCE) and is_lossless(
+            self._theirs, call, int(own / (1 + TOLERANCE)), run(self._theirs, call, GAS_LIMIT)
+        )
+        if is_higher or other > own * (1 + TOLERANCE):
             self._fault(f"eth_estimateGas {call}", own, other)
         results = self._call_both("eth_call", call | {"gas": ours})
         if any(isinstance(result, Failure) for result in results):
             self._fault(f"eth_call {call} with the gas of its estimate", *results)
-
-    def _anvil_loses(self, call: dict[str, Any], gas: int) -> bool:
-        """Return whether in anvil, too, more calls fail or less is spent with less gas than this estimate."""
-        highest = run(self._theirs, call, GAS_LIMIT)
-        return not is_lossless(self._theirs, call, int(gas / (1 + TOLERANCE)), highest)
 
     def _is_transfer(self, call: dict[str, Any]) -> bool:
         plain = call["data"] == "0x" and not call.get("accessList") and "to" in call
         return plain and self._ours("eth_getCode", call["to"], "latest") == "0x"
 
     def _call_both(self, method: str, call: dict[str, Any]) -> tuple[Any, Any]:
-        return _answer(self._ours, method, call), _answer(self._theirs, method, call)
+        params = (call, "latest")
+        return answer(self._ours, KINDS, method, params), answer(self._theirs, KINDS, method, params)
 
     def _same(self, what: str, ours: Any, theirs: Any) -> None:
         if ours == theirs:
@@ -157,15 +149,6 @@ class Both:
 
     def _fault(self, what: str, ours: Any, theirs: Any) -> None:
         self._found.faults.append(f"{what}: {ours}, anvil has {theirs}")
-
-
-def _answer(rpc: Rpc, method: str, call: dict[str, Any]) -> Any:
-    try:
-        return rpc(method, call, "latest")
-    except RpcFailure as error:
-        return failure(error.code, error.message, error.data)
-    except RpcError as error:
-        return failure(error.code, error.message, None if error.data is None else orjson.loads(error.data))
 
 
 def _receipt(receipt: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,6 @@ class CallObjects:
         random = self._random
         made = self._workload.call()
         del made["gasPrice"]
-        made.pop("accessList", None)
         if random.random() < 0.15:
             del made["from"]
         elif random.random() < 0.1:
@@ -43,7 +42,7 @@ class CallObjects:
             made["input"] = made.pop("data")
         if random.random() < 0.04:
             made["nonce"] = hex(random.randrange(3))
-        made |= self._gas() | self._fees() | self._lists(made)
+        made |= self._gas() | self._fees() | self._blobs_or_authorizations(made)
         return made
 
     def state_overrides(self) -> Fields:
@@ -87,17 +86,8 @@ class CallObjects:
             del fees[random.choice(sorted(fees))]
         return fees
 
-    def _lists(self, call: Fields) -> Fields:
-        """Return an access list, blob hashes, or authorizations."""
+    def _blobs_or_authorizations(self, call: Fields) -> Fields:
         random, made = self._random, Fields()
-        if random.random() < 0.2:
-            made["accessList"] = [
-                {
-                    "address": self._address(),
-                    "storageKeys": [f"0x{random.randrange(SLOTS):064x}" for _ in range(random.randrange(4))],
-                }
-                for _ in range(random.randint(1, 3))
-            ]
         kind = random.random()
         if kind < 0.12 and "to" in call:
             made["authorizationList"] = [self._authorization() for _ in range(random.randint(1, 2))]

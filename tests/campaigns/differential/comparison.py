@@ -41,18 +41,3 @@ class Comparison:
         self.types.update(receipt["type"] for receipt in receipts)
         self.statuses.update(receipt["status"] for receipt in receipts)
         self.compared["logs"] += sum(len(receipt["logs"]) for receipt in receipts)
-
-
-def paths_that_differ(ours: Any, theirs: Any, path: str = "") -> list[str]:
-    """Return each place in which two JSON values differ, with both values."""
-    if ours == theirs:
-        return []
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        names = sorted(ours.keys() | theirs.keys())
-        return [
-            each for name in names for each in paths_that_differ(ours.get(name), theirs.get(name), f"{path}/{name}")
-        ]
-    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        pairs = enumerate(zip(ours, theirs, strict=True))
-        return [each for at, (one, other) in pairs for each in paths_that_differ(one, other, f"{path}/{at}")]
-    return [f"{path}: {ours}, the peer has {theirs}"]

@@ -4,8 +4,9 @@ If the reason names the specification, EELS agrees with Foreseal (test_specifica
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
+from differential.failures import REVERT
 from differential.workload import Feature
 
 LEFT_OUT = {
@@ -71,29 +72,14 @@ TOLERANCE = 0.015
 """Share by which two estimates of one request may differ."""
 
 
-class Failure(NamedTuple):
-    """The parts of a failed request on which two nodes must agree."""
-
-    kind: str
-    data: Any
-
-
 # The first match of either node counts.
-_KINDS = (
-    ("revert", re.compile(r"execution reverted")),
+KINDS = (
+    (REVERT, re.compile(r"execution reverted")),
     ("intrinsic gas", re.compile(r"intrinsic gas too")),
     ("out of gas", re.compile(r"out of gas|EVM error \w*(OutOfGas|OOG)|gas required exceeds")),
     ("halt", re.compile(r"execution halted|EVM error")),
     ("funds", re.compile(r"insufficient funds|Insufficient funds")),
 )
-
-
-def failure(code: int, message: str, data: Any) -> Failure:
-    """Return the comparable parts of an error; an unknown kind is the error itself."""
-    for kind, pattern in _KINDS:
-        if pattern.search(message):
-            return Failure(kind, data if kind == "revert" else None)
-    return Failure(f"{code} {message}", data)
 
 
 def without(fields: dict[str, Any], *left_out: dict[str, str]) -> dict[str, Any]:

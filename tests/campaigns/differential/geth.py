@@ -6,6 +6,7 @@ Without a consensus client geth makes no blocks, so only the genesis state is co
 import contextlib
 import fcntl
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,18 +16,24 @@ from typing import Any
 
 import pytest
 
-from foreseal.ports import next_free_port
-from live import Rpc, RpcFailure, wait_for
+from live import Rpc
+from live.process import PeerProcess
 from repository import ROOT
 
 HERE = Path(__file__).parent / "geth"
 PROGRAM = ROOT / "target" / "differential" / "geth"
-START_TIME = 120.0
+INIT_TIME = 120.0
 CALL_TIME = 120.0
 BUILD_TIME = 1_800.0
 """Seconds for the first build, which compiles the cryptography."""
 GAS_CAP = 400_000_000
 """Gas of a call without a limit, as Foreseal's default."""
+
+
+class Geth(PeerProcess):
+    """A running geth."""
+
+    URL = re.compile(r"(?<=endpoint=)\S+(?= auth=false)")
 
 
 def build() -> None:
@@ -42,42 +49,27 @@ def build() -> None:
 
 @contextlib.contextmanager
 def geth(genesis: dict[str, Any]) -> Iterator[Rpc]:
-    """Run geth on a genesis in its format, and provide its JSON-RPC; skip the calling test if it is not built."""
+    """Run geth on a genesis in its format, and provide its JSON-RPC; skip the calling test if it is not built.
+
+    The gate does not have Go, and the build takes minutes.
+    """
     if not PROGRAM.exists():
         pytest.skip(f"{PROGRAM.relative_to(ROOT)} does not exist: `make differential` builds it")
-    program = str(PROGRAM)
-    with tempfile.TemporaryDirectory(prefix="geth-") as folder, contextlib.ExitStack() as stack:
-        file, log = Path(folder) / "genesis.json", Path(folder) / "log"
+    with tempfile.TemporaryDirectory(prefix="geth-") as folder:
+        file = Path(folder) / "genesis.json"
         file.write_text(json.dumps(genesis))
-        common = [program, "--datadir", f"{folder}/data", "--verbosity", "2"]
-        subprocess.run([*common, "init", str(file)], check=True, capture_output=True, timeout=START_TIME)
-        port = next_free_port()
-        output = stack.enter_context(log.open("wb"))
-        process = subprocess.Popen(
+        common = [str(PROGRAM), "--datadir", f"{folder}/data"]
+        subprocess.run([*common, "init", str(file)], check=True, capture_output=True, timeout=INIT_TIME)
+        running = Geth(
             [
-                *(*common, "--nodiscover", "--maxpeers", "0", "--port", "0", "--ipcdisable"),
-                *("--syncmode", "full", "--gcmode", "archive", "--authrpc.port", str(next_free_port())),
-                *("--http", "--http.port", str(port), "--http.api", "eth,debug", "--rpc.gascap", str(GAS_CAP)),
-            ],
-            stdout=output,
-            stderr=output,
+                *(*common, "--nodiscover", "--maxpeers", "0", "--port", "0", "--ipcdisable", "--authrpc.port", "0"),
+                *("--syncmode", "full", "--gcmode", "archive", "--log.format", "logfmt"),
+                *("--http", "--http.port", "0", "--http.api", "eth,debug", "--rpc.gascap", str(GAS_CAP)),
+            ]
         )
-        stack.callback(_stop, process)
-        rpc = Rpc(f"http://127.0.0.1:{port}", CALL_TIME)
-        stack.callback(rpc.close)
-
-        def is_ready() -> bool:
-            if process.poll() is not None:
-                raise RuntimeError(f"geth ended:\n{log.read_text()}")
-            try:
-                return bool(rpc("eth_chainId"))
-            except (OSError, RpcFailure):
-                return False
-
-        wait_for(is_ready, START_TIME, "geth answers")
-        yield rpc
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
+        try:
+            rpc = Rpc(running.url, CALL_TIME)
+            yield rpc
+            rpc.close()
+        finally:
+            running.kill()

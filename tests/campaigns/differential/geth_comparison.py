@@ -9,16 +9,16 @@ import orjson
 from differential import geth_differences as known
 from differential.call_objects import CallObjects
 from differential.chain import GAS_LIMIT, filled, genesis_of
-from differential.comparison import Comparison, paths_that_differ
+from differential.comparison import Comparison
+from differential.failures import Failure, Rpc, answer
 from differential.geth import geth
+from differential.lossless_gas import is_lossless, run
 from differential.precompiles import PRECOMPILES
 from differential.workload import AUTHORITIES, BEACON_ROOTS, CONSOLIDATIONS, HISTORY, WITHDRAWALS, Feature, World
-from foreseal.errors import RpcError
-from live import RpcFailure
+from json_differences import json_differences
 from live.sending import GWEI
 
 SYSTEM = BEACON_ROOTS, CONSOLIDATIONS, HISTORY, WITHDRAWALS
-Rpc = Callable[..., Any]
 Request = tuple[str, list[Any]]
 
 _CALLS: tuple[dict[str, bool], ...] = {"withLog": True}, {"onlyTopCall": True}, {}
@@ -129,48 +129,58 @@ class _Pair:
 
     def ask(self, method: str, params: list[Any]) -> tuple[Any, Any]:
         """Return both results, or failures."""
-        return _answer(self._ours, method, params), _answer(self._theirs, method, params)
+        return answer(self._ours, known.KINDS, method, params), answer(self._theirs, known.KINDS, method, params)
 
     def compare(self, method: str, params: list[Any]) -> None:
         """Send a request to both, and record a difference that is not listed."""
         ours, theirs = self.ask(method, params)
         self._found.compared[method] += 1
-        if isinstance(ours, known.Failure) or isinstance(theirs, known.Failure):
+        if isinstance(ours, Failure) or isinstance(theirs, Failure):
             self._found.compared["failures"] += 1
             is_same = _is_same_failure(method, params, ours, theirs)
         else:
-            is_same = _is_same(method, params, ours, theirs)
+            is_same = self._is_same(method, params, ours, theirs)
         if not is_same:
-            differing = "; ".join(paths_that_differ(ours, theirs))
+            differing = "; ".join(map(str, json_differences(theirs, ours)))
             self._found.faults.append(f"{method} {orjson.dumps(params).decode()}: {differing}")
+
+    def _is_same(self, method: str, params: list[Any], ours: Any, theirs: Any) -> bool:
+        if method == "eth_estimateGas":
+            return self._is_same_estimate(params, int(ours, 16), int(theirs, 16))
+        if method == "eth_simulateV1" and _has_gas_price(params):
+            ours, theirs = (known.without_hashes_of_legacy_transactions(blocks) for blocks in (ours, theirs))
+        if method == "debug_traceCall":
+            _remove_differences_of_traces(params, ours, theirs)
+        return bool(known.without_words(ours) == known.without_words(theirs))
+
+    def _is_same_estimate(self, params: list[Any], own: int, other: int) -> bool:
+        if other > own * (1 + known.TOLERANCE):
+            return _exceeds_block(params, other)
+        if own <= other * (1 + known.TOLERANCE):
+            return True
+        call, overrides = params[0], dict(zip(("stateOverrides", "blockOverrides"), params[2:], strict=False))
+        highest = run(self._theirs, call, min(GAS_LIMIT, int(call.get("gas", hex(GAS_LIMIT)), 16)), **overrides)
+        return not is_lossless(self._theirs, call, int(own / (1 + known.TOLERANCE)), highest, **overrides)
+
+
+def _has_gas_price(params: list[Any]) -> bool:
+    return any("gasPrice" in call for block in params[0]["blockStateCalls"] for call in block["calls"])
 
 
 def _is_same_failure(method: str, params: list[Any], ours: Any, theirs: Any) -> bool:
-    if "time" in (getattr(ours, "kind", ""), getattr(theirs, "kind", "")):
+    kinds = {each.kind for each in (ours, theirs) if isinstance(each, Failure)}
+    if known.TIME in kinds:
         return True
-    if method == "eth_estimateGas" and isinstance(ours, known.Failure) and isinstance(theirs, known.Failure):
-        # spec.md: the message of a revert is fixed, its data is compared.
-        return ours == theirs or {ours.kind, theirs.kind} <= {"rejected", "out of gas"}
-    if method == "eth_estimateGas" and isinstance(ours, known.Failure):
-        return ours.kind == "rejected" and _exceeds_block(params, int(theirs, 16))
-    return bool(ours == theirs)
-
-
-def _is_same(method: str, params: list[Any], ours: Any, theirs: Any) -> bool:
-    if method == "eth_estimateGas":
-        low, high = sorted((int(ours, 16), int(theirs, 16)))
-        return high <= low * (1 + known.TOLERANCE) or _exceeds_block(params, int(theirs, 16))
-    if method == "eth_simulateV1" and any(
-        "gasPrice" in call for block in params[0]["blockStateCalls"] for call in block["calls"]
-    ):
-        ours, theirs = (known.without_hashes_of_legacy_transactions(blocks) for blocks in (ours, theirs))
-    if method == "debug_traceCall":
-        _remove_differences_of_traces(params, ours, theirs)
-    return bool(known.without_words(ours) == known.without_words(theirs))
+    if method != "eth_estimateGas" or not isinstance(ours, Failure):
+        return bool(ours == theirs)
+    if isinstance(theirs, Failure):
+        return ours == theirs or kinds <= {known.REJECTED, known.OUT_OF_GAS}
+    return ours.kind == known.REJECTED and _exceeds_block(params, int(theirs, 16))
 
 
 def _remove_differences_of_traces(params: list[Any], ours: Any, theirs: Any) -> None:
     call, config = params[0], params[2]
+    known.without_reasons_of_precompiled_contracts(ours, theirs)
     if config.get("tracer") == "prestateTracer":
         known.without_absent_accounts(theirs)
         if "gasPrice" in call and "authorizationList" in call:
@@ -183,12 +193,3 @@ def _exceeds_block(params: list[Any], estimate: int) -> bool:
     """Return whether the request names more gas than its block has, and geth's estimate is therefore another."""
     limit = int(params[3].get("gasLimit", hex(GAS_LIMIT)), 16) if len(params) > 3 else GAS_LIMIT
     return int(params[0].get("gas", "0x0"), 16) > limit or estimate > limit
-
-
-def _answer(rpc: Rpc, method: str, params: list[Any]) -> Any:
-    try:
-        return rpc(method, *params)
-    except RpcFailure as error:
-        return known.failure(error.message, error.data)
-    except RpcError as error:
-        return known.failure(error.message, None if error.data is None else orjson.loads(error.data))

@@ -4,8 +4,9 @@ Each function whose name begins with `without` removes one of them from a pair o
 """
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+from differential.failures import REVERT, kind_of
 
 ERRORS = {
     "words": "compared by kind: geth adds addresses, figures and the step that failed",
@@ -22,9 +23,12 @@ ERRORS = {
 
 ESTIMATES = {
     "value": "both stop searching within 1.5 % of the lowest gas, each elsewhere",
+    "failing calls": "geth accepts any gas from what was used on with which the request succeeds, also if calls inside "
+    "fail that did not with the highest gas; its traces decide",
     "limit": "here, the block's gas limit bounds an estimate whose request names more gas; geth's does not",
 }
 TOLERANCE = 0.016
+"""Share by which two estimates may differ: geth's 1.5 % are of the higher limit."""
 
 SIMULATIONS = {
     "blobs without a fee": "free here, as in `eth_call`; geth charges their price without a check of the balance",
@@ -41,21 +45,12 @@ TRACES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An error; kind and data are compared."""
-
-    kind: str
-    data: Any
-    message: str = field(compare=False)
-
-
-_REJECTED = "rejected"
-# The first match counts. Rejections are one kind: the order of the checks differs.
-_KINDS = (
-    ("revert", re.compile(r"execution reverted")),
+REJECTED, OUT_OF_GAS, TIME = "rejected", "out of gas", "time"
+# Rejections are one kind: the order of the checks differs.
+KINDS = (
+    (REVERT, re.compile(r"execution reverted")),
     (
-        _REJECTED,
+        REJECTED,
         re.compile(
             r"insufficient funds|less than block base fee|intrinsic gas too low|floor data gas cost|nonce too"
             r"|priority fee per gas higher|gas required exceeds allowance|fee per blob gas|missing blob"
@@ -65,14 +60,14 @@ _KINDS = (
     ("code", re.compile(r"max initcode size|invalid code|address collision")),
     ("block gas", re.compile(r"block gas limit reached")),
     (
-        "out of gas",
+        OUT_OF_GAS,
         re.compile(
             r"out of gas|gas uint64 overflow|needs more than the limit of \d+ gas|Modexp limit"
             # A creation whose code is too large also lacks the gas for it: either may come first.
             r"|max code size|creation code storage"
         ),
     ),
-    ("time", re.compile(r"timeout|timed out|more than the limit of \d+ (milliseconds|bytes)")),
+    (TIME, re.compile(r"timeout|timed out|more than the limit of \d+ (milliseconds|bytes)")),
     ("opcode", re.compile(r"invalid opcode")),
     ("stack", re.compile(r"stack (underflow|limit reached)")),
     ("jump", re.compile(r"invalid jump")),
@@ -86,14 +81,6 @@ _KINDS = (
 )
 
 
-def failure(message: str, data: Any) -> Failure:
-    """Return the comparable parts of an error; an unknown kind is the message itself."""
-    for kind, pattern in _KINDS:
-        if pattern.search(message):
-            return Failure(kind, data if kind == "revert" else None, message)
-    return Failure(message, data, message)
-
-
 def without_words(value: Any) -> Any:
     """Return a result with each error text replaced by its kind."""
     if isinstance(value, list):
@@ -105,8 +92,20 @@ def without_words(value: Any) -> Any:
 
 def _kind(error: Any) -> Any:
     if isinstance(error, dict):
-        return {**error, "message": failure(error["message"], None).kind}
-    return failure(error, None).kind
+        return {**error, "message": kind_of(KINDS, error["message"])}
+    return kind_of(KINDS, error)
+
+
+def without_reasons_of_precompiled_contracts(ours: Any, theirs: Any) -> None:
+    """Replace geth's error of a precompiled contract, which names the reason or is out of gas, by ours."""
+    if isinstance(ours, list) and isinstance(theirs, list):
+        for one, other in zip(ours, theirs, strict=False):
+            without_reasons_of_precompiled_contracts(one, other)
+    elif isinstance(ours, dict) and isinstance(theirs, dict):
+        if ours.get("error") == "precompiled failed" and "error" in theirs:
+            theirs["error"] = ours["error"]
+        for name in ours.keys() & theirs.keys():
+            without_reasons_of_precompiled_contracts(ours[name], theirs[name])
 
 
 def without_hashes_of_legacy_transactions(blocks: Any) -> Any:

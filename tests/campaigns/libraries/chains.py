@@ -9,7 +9,7 @@ from pathlib import Path
 
 from differential.anvil import anvil_command
 from live import Rpc, live_node
-from live.process import Served
+from live.process import PeerProcess
 
 BLOCK_SECONDS = 2
 ENDPOINTS = ("/", "/sealed", "/preconfirmed")
@@ -32,18 +32,10 @@ class Chain:
     """File that a program writes to request a restart; the file is removed when the node is ready again."""
 
 
-class AnvilProcess(Served):
+class AnvilProcess(PeerProcess):
     """anvil with its default accounts, which are those of `foreseal dev`."""
 
     URL = re.compile(r"(?<=Listening on )\S+")
-    READY = "/"
-
-    def _find_url(self) -> str | None:
-        found = super()._find_url()
-        return f"http://{found}" if found else None
-
-    def _is_ready(self) -> bool:
-        return True
 
 
 def node_arguments(mode: str) -> list[str]:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from json_differences import json_differences
 from live.rpc import RpcFailure
 from optimism.engine_client import ZERO_HASH, EngineClient
 from optimism.exchanges import Exchange
-from optimism.json_differences import json_differences
 
 # Each node has other payload ids, the reason of an invalid block is free text, and op-geth adds a field that is null.
 _IGNORED = ("payloadId", "validationError", "slotNumber")

@@ -30,8 +30,8 @@ from foreseal.payments.orders.payers import PayerMismatch
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.orders.terms import memo, message, permit
 from foreseal.payments.transactions import SendingError
-from foreseal.payments.transfers.balance import expected_amount
 from payments.fake.contracts import BATCH, TOKEN, State, call_data, selector
+from payments.order_amounts import captured_amount
 from payments.people import BATCH_CAPTURE
 from payments.real.node import make_node_chain
 from payments.scan import Movement, canceled, incoming, is_sweep, paid
@@ -189,7 +189,7 @@ class Life(RuleBasedStateMachine):
     @rule(number=which, key=st.integers(0, 3), part=st.integers(1, 4), death=deaths)
     def refund(self, number: int, key: int, part: int, death: int | None) -> None:
         id = self.order(number)
-        amount = max(1, (expected_amount(self.shop.orders.get(id)) or 1) * part // 4)
+        amount = max(1, (captured_amount(self.shop.orders.get(id)) or 1) * part // 4)
         self.act(lambda: self.shop.refunds.refund(f"{id} {key}", id, amount), death)
 
     @rule(death=deaths)
@@ -317,7 +317,7 @@ class Life(RuleBasedStateMachine):
                 assert order.step is Finality.FINAL, id
             assert order.step not in IN_FLIGHT, id
             if order.state is OrderState.CAPTURED:
-                amount = expected_amount(order)
+                amount = captured_amount(order)
                 assert amount is not None, id
                 captured += amount
         assert shop.balance().captured == captured

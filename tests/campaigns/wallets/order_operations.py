@@ -8,8 +8,8 @@ import httpx
 
 from foreseal.payments.ledger import DisbursementState, OrderState
 from foreseal.payments.orders.terms import message_by
-from foreseal.payments.transfers.balance import expected_amount
 from foreseal.payments.typed_data import Cancellation, ReceiveAuthorization, random_nonce
+from payments.order_amounts import captured_amount
 from wallets.market import Market
 from wallets.operations import ACCEPTED, Operation, Sale
 
@@ -24,7 +24,7 @@ class OrderOperation(Operation):
     def finish(self, market: Market, sale: Sale) -> None:
         order = market.service.order(sale.id) if sale.id in market.service.ids() else None
         if order is not None and order.state is OrderState.CAPTURED:
-            sale.goods = expected_amount(order) or 0
+            sale.goods = captured_amount(order) or 0
             sale.done = True
 
 

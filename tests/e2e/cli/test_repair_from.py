@@ -1,7 +1,6 @@
 """`foreseal db repair --from`: blocks missing from the journal come from another node."""
 
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +15,7 @@ from damage import chain
 from foreseal._core import Node, SteppedNode, db_verify
 from foreseal.cli.recovery_source import MAX_RATE_WAITS, RecoverySource, read_key
 from foreseal.errors import NodeError
+from http_thread import running_server
 from live.process import live_node
 from live_node import wait_until
 
@@ -101,15 +101,8 @@ def answering(answers: dict[str, Any], refusals: int = 0, headers: list[Any] | N
         def log_message(self, format: str, *args: Any) -> None:
             """Print nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with running_server(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as url:
+        yield url
 
 
 def faults(datadir: Path) -> list[dict[str, str]]:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 from eth_hash.auto import keccak
 
+from json_differences import json_differences
 from optimism import OptimismNode, optimism_node
-from optimism.json_differences import json_differences
 from optimism.recordings import RECORDED_CHAINS, genesis_file, recorded_chain, replay
 
 MAX_SHOWN = 12

@@ -1,11 +1,12 @@
 """Website of a shop: pages at an origin other than the service's, and an endpoint that creates orders."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import orjson
+
+from http_thread import running_server
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -62,11 +63,5 @@ def shop_site() -> Iterator[ShopSite]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     site = ShopSite(server)
-    thread = threading.Thread(target=server.serve_forever, name="shop site")
-    thread.start()
-    try:
+    with running_server(server):
         yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -100,6 +100,17 @@ class Served:
         return f"foreseal printed:\n{self.printed}"
 
 
+class PeerProcess(Served):
+    """A node of other software. It prints its address, the match of `URL`, without a scheme once it is ready."""
+
+    def _find_url(self) -> str | None:
+        found = super()._find_url()
+        return f"http://{found}" if found else None
+
+    def _is_ready(self) -> bool:
+        return True
+
+
 class LiveNode(Served):
     """A running node."""
 

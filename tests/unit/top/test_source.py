@@ -13,6 +13,7 @@ import pytest
 from foreseal.top.node_sample import NodeSampler
 from foreseal.top.service_sample import ServiceSampler
 from foreseal.top.source import HttpSource, SourceError
+from http_thread import running_server
 
 Reply = tuple[int, bytes]
 
@@ -56,14 +57,9 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def server(replies: dict[str, Any]) -> Iterator[ScriptedServer]:
-    with ScriptedServer(replies) as found:
-        thread = threading.Thread(target=found.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield found
-        finally:
-            found.shutdown()
-            thread.join()
+    found = ScriptedServer(replies)
+    with running_server(found):
+        yield found
 
 
 def rpc(results: dict[str, Any]) -> Any:

@@ -35,7 +35,14 @@ from foreseal.payments.api.roles import Role
 from foreseal.payments.api.views import Views
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.destinations.errors import UnknownDestination
-from foreseal.payments.request_bodies import BodiesFull, BodyMemory, HeldBody
+from foreseal.payments.request_bodies import (
+    BodiesFull,
+    BodyMemory,
+    BodyTimeout,
+    BodyTooLarge,
+    HeldBody,
+    read_bounded,
+)
 
 LARGEST_BODY = 256 * 1024
 """Maximum bytes of a request's body."""
@@ -335,15 +342,9 @@ async def read_body(request: Request, max_size: int, held: HeldBody | None = Non
 
     Raises `ApiError` 413, and 400 if it does not arrive in time, and `BodiesFull`.
     """
-    body = bytearray()
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for chunk in request.stream():
-                if len(body) + len(chunk) > max_size:
-                    raise ApiError(413, "body_too_large", f"the body is larger than {max_size} bytes")
-                if held is not None:
-                    held.add(len(chunk))
-                body += chunk
-    except TimeoutError:
+        return await read_bounded(request, max_size, BODY_SECONDS, held)
+    except BodyTooLarge:
+        raise ApiError(413, "body_too_large", f"the body is larger than {max_size} bytes") from None
+    except BodyTimeout:
         raise ApiError(400, "invalid_body", f"the body did not arrive within {BODY_SECONDS:g} s") from None
-    return bytes(body)

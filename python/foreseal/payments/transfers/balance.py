@@ -170,11 +170,6 @@ def _order_faults(tx: Connection) -> Iterator[BalanceFault]:
         yield BalanceFault("transfer_missing", f"order {id} is captured without a transfer")
 
 
-def expected_amount(order: OrderRecord) -> int | None:
-    """Return the amount that a capture moves. For a permit it is the decided amount, or None before the decision."""
-    return order.amount if order.checkout is None else order.actual
-
-
 _Source = str | tuple[str, int]
 """Order by id, or unmatched transfer by transaction hash and position."""
 

@@ -5,7 +5,6 @@ raises `Malformed` with the field's name. Amounts are decimal texts in a token's
 seconds since 1970.
 """
 
-import asyncio
 import base64
 import binascii
 import re
@@ -28,7 +27,7 @@ from typing_extensions import TypedDict
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.amounts import MAX_AMOUNT
-from foreseal.payments.request_bodies import HeldBody
+from foreseal.payments.request_bodies import BodyTimeout, BodyTooLarge, HeldBody, read_bounded
 from foreseal.payments.validation import describe, field_path
 
 BODY_SECONDS = 30.0
@@ -321,26 +320,17 @@ def validate_payload(model: type[M] | TypeAdapter[M], value: Any, location: str 
         raise Malformed(f"{path or 'payment'}: {describe(first)}") from None
 
 
-async def read_bounded(request: Request, limit: int, held: HeldBody) -> bytes:
+async def read_bytes(request: Request, limit: int, held: HeldBody) -> bytes:
     """Return the body of a request, whose bytes count in `held`.
 
     Raises `Malformed` if it has more than `limit` bytes, or does not arrive in time, and `BodiesFull`.
     """
-    too_large = Malformed(f"body: must have at most {limit} bytes")
-    length = request.headers.get("content-length", "")
-    if length.isascii() and length.isdigit() and len(length) < 20 and int(length) > limit:
-        raise too_large
-    body = bytearray()
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for chunk in request.stream():
-                if len(body) + len(chunk) > limit:
-                    raise too_large
-                held.add(len(chunk))
-                body += chunk
-    except TimeoutError:
+        return await read_bounded(request, limit, BODY_SECONDS, held)
+    except BodyTooLarge:
+        raise Malformed(f"body: must have at most {limit} bytes") from None
+    except BodyTimeout:
         raise Malformed(f"body: must arrive within {BODY_SECONDS:g} s") from None
-    return bytes(body)
 
 
 def read_header(value: str) -> PaymentPayload:

@@ -1,10 +1,11 @@
-//! Geth's wording for the failure of a frame.
+//! Geth's wording for the failure of a frame, or of a whole call.
 
 use std::borrow::Cow;
 
 use alloy_primitives::U256;
 use revm::{
-    bytecode::opcode::{self, OpCode},
+    bytecode::opcode::OpCode,
+    context_interface::result::HaltReason,
     interpreter::{InstructionResult, Interpreter, interpreter_types::Jumps},
 };
 
@@ -47,15 +48,25 @@ pub fn op_name(op: u8) -> Cow<'static, str> {
     }
 }
 
+/// Returns geth's error message for a call that halted without a revert. Figures of its last instruction are unknown.
+pub fn halt_message(reason: &HaltReason) -> String {
+    match reason {
+        // Geth continues some of them with an inner cause.
+        HaltReason::OutOfGas(_) => "out of gas".to_owned(),
+        // Geth has the words of each cryptographic library here.
+        HaltReason::PrecompileErrorWithContext(_) => format!("execution halted: {reason}"),
+        _ => error_message(reason.clone().into(), None, 0).unwrap_or_else(|| reason.to_string()),
+    }
+}
+
 /// Returns geth's error message for a frame, or for its last instruction, that ended with `status`; `None` if
-/// it did not fail.
+/// it did not fail. Without `last`, the message has no figures of that instruction.
 pub fn error_message(
     status: InstructionResult,
     last: Option<&LastInstruction>,
     output: usize,
 ) -> Option<String> {
     use InstructionResult as R;
-    let op = last.map_or(opcode::STOP, |step| step.op);
     let words = match status {
         R::Stop | R::Return | R::SelfDestruct => return None,
         R::Revert => "execution reverted",
@@ -74,13 +85,18 @@ pub fn error_message(
         R::OutOfOffset => "return data out of bounds",
         R::PrecompileError => "precompiled failed",
         R::InvalidFEOpcode => "invalid opcode: INVALID",
-        R::OpcodeNotFound | R::NotActivated => return Some(format!("invalid opcode: {}", op_name(op))),
-        R::StackUnderflow => return Some(underflow(op, last)),
+        R::OpcodeNotFound | R::NotActivated => {
+            return Some(detailed("invalid opcode:", last, |step| op_name(step.op).into_owned()));
+        }
+        R::StackUnderflow => return Some(detailed("stack underflow", last, underflow)),
         R::StackOverflow => return Some(format!("stack limit reached {STACK_LIMIT} ({})", STACK_LIMIT - 1)),
         R::CreateContractSizeLimit => {
-            return Some(format!("max code size exceeded: code size {output} limit {MAX_CODE_SIZE}"));
+            let sizes = |_: &LastInstruction| format!("code size {output} limit {MAX_CODE_SIZE}");
+            return Some(detailed("max code size exceeded:", last, sizes));
         }
-        R::CreateInitCodeSizeLimit => return Some(init_code(last)),
+        R::CreateInitCodeSizeLimit => {
+            return Some(detailed("out of gas: max initcode size exceeded:", last, init_code));
+        }
         // Rules of no supported fork, or never the end of a frame: geth has no wording for them.
         R::Suspend
         | R::CreateInitCodeStartingEF00
@@ -92,14 +108,40 @@ pub fn error_message(
     Some(words.to_owned())
 }
 
-fn underflow(op: u8, last: Option<&LastInstruction>) -> String {
-    let needed = OpCode::new(op).map_or(0, |known| known.inputs());
-    format!("stack underflow ({} <=> {needed})", last.map_or(0, |step| step.depth))
+/// Returns the words with what `figures` says of the last instruction; without it, the words alone.
+fn detailed(
+    words: &str,
+    last: Option<&LastInstruction>,
+    figures: impl FnOnce(&LastInstruction) -> String,
+) -> String {
+    match last {
+        Some(step) => format!("{words} {}", figures(step)),
+        None => words.trim_end_matches(':').to_owned(),
+    }
 }
 
-/// Returns the message for a creating instruction: value, offset and size are on top of the stack.
-fn init_code(last: Option<&LastInstruction>) -> String {
-    let size = last.map_or(U256::ZERO, |step| step.top[2]);
-    let limit = 2 * MAX_CODE_SIZE;
-    format!("out of gas: max initcode size exceeded: code size {size} limit {limit}")
+fn underflow(step: &LastInstruction) -> String {
+    let needed = OpCode::new(step.op).map_or(0, |known| known.inputs());
+    format!("({} <=> {needed})", step.depth)
+}
+
+/// Returns the sizes for a creating instruction: value, offset and size are on top of the stack.
+fn init_code(step: &LastInstruction) -> String {
+    format!("code size {} limit {}", step.top[2], 2 * MAX_CODE_SIZE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halts_have_the_words_that_libraries_search() {
+        let undefined = [HaltReason::InvalidFEOpcode, HaltReason::OpcodeNotFound, HaltReason::NotActivated];
+        for reason in undefined {
+            assert!(halt_message(&reason).starts_with("invalid opcode"), "{reason}");
+        }
+        assert_eq!(halt_message(&HaltReason::StateChangeDuringStaticCall), "write protection");
+        let precompile = HaltReason::PrecompileErrorWithContext("wrong length".to_owned());
+        assert_eq!(halt_message(&precompile), "execution halted: precompile error: wrong length");
+    }
 }

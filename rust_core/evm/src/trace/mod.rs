@@ -22,6 +22,7 @@ mod trace_result;
 
 pub use call::trace_call;
 pub use call_tree::{CallFrame, FrameKind, FrameLog};
+pub use error_message::halt_message;
 pub use limit::TraceLimit;
 pub use options::{CallOptions, PrestateOptions, StructLogOptions, Tracer};
 pub use prestate::{AccountState, Prestate};

@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/event"
 )
 
 var (
@@ -250,31 +251,39 @@ func replacement() (round, []round, error) {
 	}}, nil
 }
 
+// watchLogs subscribes to the events of a board over a WebSocket.
+func watchLogs(board *deployment) (<-chan types.Log, event.Subscription, error) {
+	socket, err := ethclient.Dial(variable("LIBRARY_SOCKET_URL"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return bind.NewBoundContract(board.address, board.abi, socket, socket, socket).WatchLogs(nil, "ValueSet")
+}
+
+// sender returns a function that submits a transaction with an event of a board.
+func sender(board *deployment) func(index int) (common.Hash, error) {
+	options := *owner
+	options.GasLimit = 100_000
+	return func(index int) (common.Hash, error) {
+		sent, err := bind.Transact(board.bound, &options, must(board.abi.Pack("set", big.NewInt(int64(index)), "event")))
+		if err != nil {
+			return common.Hash{}, err
+		}
+		return sent.Hash(), nil
+	}
+}
+
 // events watches logs by a subscription over a WebSocket, the only transport with one.
 func events() (round, []round, error) {
 	board, err := prepared("Board", big.NewInt(7))
 	return nil, []round{func() error {
-		socket, err := ethclient.Dial(variable("LIBRARY_SOCKET_URL"))
-		if err != nil {
-			return err
-		}
-		logs, subscription, err := bind.NewBoundContract(board.address, board.abi, socket, socket, socket).
-			WatchLogs(nil, "ValueSet")
+		logs, subscription, err := watchLogs(board)
 		if err != nil {
 			return err
 		}
 		defer subscription.Unsubscribe()
-		options := *owner
-		options.GasLimit = 100_000
-		send := func(index int) (common.Hash, error) {
-			sent, err := bind.Transact(board.bound, &options, must(board.abi.Pack("set", big.NewInt(int64(index)), "event")))
-			if err != nil {
-				return common.Hash{}, err
-			}
-			return sent.Hash(), nil
-		}
 		newest := func() (uint64, error) { return client.BlockNumber(context.Background()) }
-		return watchEvents(newest, send, logs)
+		return watchEvents(newest, sender(board), logs)
 	}}, err
 }
 

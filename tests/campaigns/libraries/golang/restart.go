@@ -9,9 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/ethclient"
 )
 
 // Longer than the pauses of the libraries before they connect again.
@@ -88,12 +86,7 @@ func watchRestart(send func(int) (common.Hash, error), heard func() map[common.H
 func restart() (round, []round, error) {
 	board, err := prepared("Board", big.NewInt(7))
 	return nil, []round{func() error {
-		socket, err := ethclient.Dial(variable("LIBRARY_SOCKET_URL"))
-		if err != nil {
-			return err
-		}
-		logs, subscription, err := bind.NewBoundContract(board.address, board.abi, socket, socket, socket).
-			WatchLogs(nil, "ValueSet")
+		logs, subscription, err := watchLogs(board)
 		if err != nil {
 			return err
 		}
@@ -119,16 +112,7 @@ func restart() (round, []round, error) {
 			defer exclusive.Unlock()
 			return maps.Clone(counts)
 		}
-		options := *owner
-		options.GasLimit = 100_000
-		send := func(index int) (common.Hash, error) {
-			sent, err := bind.Transact(board.bound, &options, must(board.abi.Pack("set", big.NewInt(int64(index)), "event")))
-			if err != nil {
-				return common.Hash{}, err
-			}
-			return sent.Hash(), nil
-		}
-		err = watchRestart(send, heard)
+		err = watchRestart(sender(board), heard)
 		select {
 		case reason := <-ended:
 			return fmt.Errorf("WebSocket: the subscription ended (%v); %w", reason, err)

@@ -35,6 +35,19 @@ function confirmed(promise, confirmations) {
   })
 }
 
+/** Watches the events of a board over a WebSocket; returns what it hears, and how to send a transaction with one. */
+async function watched(contract) {
+  const heard = []
+  const streams = new Web3(socketUrl)
+  const events = new streams.eth.Contract(board.abi, contract.options.address).events.ValueSet()
+  events.on('data', (event) => heard.push(event.transactionHash))
+  await new Promise((resolve) => events.on('connected', resolve))
+  // Without a nonce, the library reads it from `latest`.
+  let nonce = await web3.eth.getTransactionCount(from, 'pending')
+  const send = (index) => submitted(contract.methods.set(index, 'event').send({ from, gas: 100_000, nonce: nonce++ }))
+  return { send, heard }
+}
+
 await run({
   deploy: () => async () => {
     const contract = await deployed(board, 7)
@@ -89,15 +102,7 @@ await run({
     const contract = await prepared(board, 7)
     return [
       async () => {
-        const heard = []
-        const streams = new Web3(socketUrl)
-        const events = new streams.eth.Contract(board.abi, contract.options.address).events.ValueSet()
-        events.on('data', (event) => heard.push(event.transactionHash))
-        await new Promise((resolve) => events.on('connected', resolve))
-        // Without a nonce, the library reads it from `latest`.
-        let nonce = await web3.eth.getTransactionCount(from, 'pending')
-        const send = (index) =>
-          submitted(contract.methods.set(index, 'event').send({ from, gas: 100_000, nonce: nonce++ }))
+        const { send, heard } = await watched(contract)
         await watchEvents(async () => Number(await web3.eth.getBlockNumber()), send, heard)
       },
     ]
@@ -106,14 +111,7 @@ await run({
   restart: async () => {
     const contract = await prepared(board, 7)
     const round = async () => {
-      const heard = []
-      const streams = new Web3(socketUrl)
-      const events = new streams.eth.Contract(board.abi, contract.options.address).events.ValueSet()
-      events.on('data', (event) => heard.push(event.transactionHash))
-      await new Promise((resolve) => events.on('connected', resolve))
-      let nonce = await web3.eth.getTransactionCount(from, 'pending')
-      const send = (index) =>
-        submitted(contract.methods.set(index, 'event').send({ from, gas: 100_000, nonce: nonce++ }))
+      const { send, heard } = await watched(contract)
       await watchRestart(send, heard)
     }
     return [named('WebSocket', round)]

@@ -9,10 +9,10 @@ from x402.schemas import PaymentPayload
 from foreseal.payments.chain import ChainError
 from foreseal.payments.ledger import OrderState
 from foreseal.payments.orders.terms import authorization, message_by
-from foreseal.payments.transfers.balance import expected_amount
 from foreseal.payments.typed_data import TransferAuthorization
 from foreseal.payments.x402.payment_key import granted
 from payments.fake.contracts import TOKEN, call_data
+from payments.order_amounts import captured_amount
 from payments.people import BUYERS
 from payments.shop import SHOP
 from wallets.kinds import Form
@@ -122,7 +122,7 @@ def refund(world: World) -> None:
     captured = world.shop.orders.in_state(OrderState.CAPTURED)
     if captured:
         id = world.draw.choice(captured)
-        amount = max(1, (expected_amount(world.shop.orders.get(id)) or 1) // world.draw.randrange(1, 5))
+        amount = max(1, (captured_amount(world.shop.orders.get(id)) or 1) // world.draw.randrange(1, 5))
         key = f"{id} {world.draw.randrange(3)}"
         world.act(lambda: world.shop.refunds.refund(key, id, amount), _death(world))
 

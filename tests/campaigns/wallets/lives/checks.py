@@ -8,7 +8,7 @@ from foreseal.payments.ledger import DisbursementState, Finality, OrderState
 from foreseal.payments.ledger.models import OrderRecord, RefundRecord, TransactionRecord
 from foreseal.payments.ledger.queries import fetch_all
 from foreseal.payments.ledger.states import IN_FLIGHT
-from foreseal.payments.transfers.balance import expected_amount
+from payments.order_amounts import captured_amount
 from payments.people import BATCH_CAPTURE
 from payments.scan import canceled, incoming, is_sweep, movements, paid
 from payments.shop import SHOP
@@ -32,7 +32,7 @@ def delivered(world: World) -> int:
     """Return the value of final orders, and of paid responses that no reorganization concerned."""
     with world.shop.database.reading() as tx:
         orders = fetch_all(tx, select(OrderRecord).where(OrderRecord.state == OrderState.CAPTURED))
-    final = sum(expected_amount(each) or 0 for each in orders if each.step is Finality.FINAL)
+    final = sum(captured_amount(each) or 0 for each in orders if each.step is Finality.FINAL)
     return final + sum(each.goods for each in world.deliveries.values() if not each.is_exposed)
 
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
 from browser import BrowserPage, PageFaults
 from browser.shop_purchase import pay_with_pretend_wallet
+from http_thread import running_server
 from shop_demo import ShopDemo
 
 PAGE = '<!doctype html><html lang="en"><title>Other</title><link rel="icon" href="data:,"><main></main></html>'
@@ -33,14 +33,8 @@ class OtherSite(BaseHTTPRequestHandler):
 @contextmanager
 def other_site() -> Iterator[str]:
     """Serve a site of another origin; yield its URL."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), OtherSite) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with running_server(ThreadingHTTPServer(("127.0.0.1", 0), OtherSite)) as url:
+        yield url
 
 
 def add_button(page: Page, demo: ShopDemo, **attributes: str) -> None:

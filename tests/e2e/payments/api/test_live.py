@@ -1,7 +1,6 @@
 """The service in real use: `foreseal pay serve` with `foreseal dev --payments`, also as two processes."""
 
 import http.server
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ from jsonschema import Draft202012Validator
 from foreseal.payments.api.webhook_signature import verify
 from foreseal.payments.contracts.development import PAYOUTS, TOKEN
 from foreseal.ports import next_free_port
+from http_thread import running_server
 from live import LiveNode, live_node
 from live.blocks import wait_for
 from live.sending import Sender
@@ -58,12 +58,9 @@ class Hooks(http.server.ThreadingHTTPServer):
 
 @pytest.fixture
 def hooks() -> Iterator[Hooks]:
-    with Hooks() as target:
-        thread = threading.Thread(target=target.serve_forever, daemon=True)
-        thread.start()
+    target = Hooks()
+    with running_server(target):
         yield target
-        target.shutdown()
-        thread.join()
 
 
 def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path, hooks: Hooks) -> None:

@@ -23,7 +23,7 @@ from foreseal.payments.periodic_thread import PeriodicThread
 from foreseal.payments.request_bodies import BodiesFull, BodyMemory
 from foreseal.payments.transactions import SendingError
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-from foreseal.payments.x402.payloads import Malformed, read_body, read_bounded
+from foreseal.payments.x402.payloads import Malformed, read_body, read_bytes
 from foreseal.payments.x402.payment_key import PaymentKey
 
 _log = logging.getLogger(__name__)
@@ -56,12 +56,12 @@ def facilitator_app(
 
     async def verify(request: Request) -> Response:
         with bodies.request() as held:
-            payment, requirements = read_body(await read_bounded(request, LARGEST_BODY, held))
+            payment, requirements = read_body(await read_bytes(request, LARGEST_BODY, held))
             return _answer(await run_in_threadpool(facilitator.verify, payment, requirements))
 
     async def settle(request: Request) -> Response:
         with bodies.request() as held:
-            payment, requirements = read_body(await read_bounded(request, LARGEST_BODY, held))
+            payment, requirements = read_body(await read_bytes(request, LARGEST_BODY, held))
             return _answer(await run_in_threadpool(facilitator.settle, payment, requirements))
 
     async def supported(_: Request) -> Response:

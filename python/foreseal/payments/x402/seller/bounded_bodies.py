@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from foreseal.payments.request_bodies import HeldBody
-from foreseal.payments.x402.payloads import read_bounded
+from foreseal.payments.x402.payloads import read_bytes
 from foreseal.payments.x402.seller.grants import GrantedResponse
 
 LARGEST = 16 * 1024 * 1024
@@ -22,7 +22,7 @@ class BoundedBody:
     async def read(self) -> bytes:
         """Return the body. Raises `Malformed`, `BodiesFull` and `ClientDisconnect`."""
         if self._body is None:
-            self._body = await read_bounded(self.request, LARGEST, self._held)
+            self._body = await read_bytes(self.request, LARGEST, self._held)
         return self._body
 
 

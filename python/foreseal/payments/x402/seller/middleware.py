@@ -141,7 +141,7 @@ class PaidRoutes:
             try:
                 with in_pass(offers, first):
                     await self.app({**scope}, first.receive, first.send)
-            except Exception:
+            except Exception:  # the price interrupts the handler, and a framework may raise anything for that
                 if first.prices is None:
                     raise
             if first.prices is not None:

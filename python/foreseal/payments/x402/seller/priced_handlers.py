@@ -45,7 +45,6 @@ class FirstPass:
         self._stored: list[Message] = []
         self._failure: Exception | None = None
         self._size = 0
-        self._is_storing = held is not None
         self._has_response = False
 
     def demand(self, prices: tuple[Price, ...]) -> None:
@@ -57,7 +56,7 @@ class FirstPass:
     async def receive(self) -> Message:
         """Return the server's next message."""
         message = await self._receive()
-        if self._is_storing and self._held is not None:
+        if self._held is not None:
             size = len(message.get("body", b""))
             try:
                 self._held.add(size)
@@ -94,10 +93,10 @@ class FirstPass:
         self._drop()
 
     def _drop(self) -> None:
-        self._is_storing = False
         self._stored.clear()
         if self._held is not None:
             self._held.clear()
+            self._held = None
 
 
 class GrantedPass:
