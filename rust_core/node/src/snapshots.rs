@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use alloy_primitives::B256;
 use foreseal_chain::{Finality, Recorded};
 use foreseal_pool::PoolSnapshot;
+use foreseal_replication::Production;
 use imbl::Vector;
 
 /// Snapshots by number. Numbers are never reused.
@@ -24,6 +25,8 @@ pub(crate) struct Snapshot {
     pub time: Duration,
     pub pool: PoolSnapshot,
     pub fixed: Option<u64>,
+    /// Settings of production, and the interval of timestamps.
+    pub later_blocks: (Production, Option<u64>),
 }
 
 impl Snapshots {

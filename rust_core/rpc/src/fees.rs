@@ -30,6 +30,9 @@ pub const METHODS: &[Method] = &[
 /// Suggested tip (wei per gas) while blocks have room. Transactions are ordered by tip, so any tip suffices
 /// then.
 const MIN_TIP: u128 = 1_000_000;
+/// [`MIN_TIP`] of a development chain, as geth, anvil and hardhat suggest. Clients estimate at `latest` with a cap of the
+/// next base fee plus this tip (eth-ape 0.8.52), which is rejected while the base fee falls by more than the tip.
+const MIN_DEVELOPMENT_TIP: u128 = 1_000_000_000;
 /// Maximum tip (wei per gas) that is suggested, independent of what others pay.
 const GREATEST_TIP: u128 = 500_000_000_000;
 /// Maximum number of blocks in one fee history.
@@ -60,21 +63,23 @@ fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result
 
 /// Returns the suggested tip, which is at least the minimum tip of the pool.
 pub fn suggested_tip(context: &Context<'_>, view: &View) -> u128 {
-    market_tip(view).max(context.node.pool().config().min_tip)
+    let is_development = context.node.settings().development.is_some();
+    let min = if is_development { MIN_DEVELOPMENT_TIP } else { MIN_TIP };
+    market_tip(view, min).max(context.node.pool().config().min_tip)
 }
 
-/// Returns [`MIN_TIP`] while there is room, else a tenth above the median of the nearly full block. On an OP chain the
+/// Returns `min` while there is room, else a tenth above the median of the nearly full block. On an OP chain the
 /// footprint of data fills a block as gas does (Jovian).
-fn market_tip(view: &View) -> u128 {
+fn market_tip(view: &View, min: u128) -> u128 {
     let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
         let header = &block.header;
         let used =
             header.gas_used.max(view.spec().optimism().map_or(0, |_| header.blob_gas_used.unwrap_or(0)));
         u128::from(used) * 10 >= u128::from(header.gas_limit) * 9 && !block.transactions.is_empty()
     });
-    let Some(block) = full else { return MIN_TIP };
+    let Some(block) = full else { return min };
     let median = tips(block, &[50.0]).first().copied().unwrap_or(0);
-    median.saturating_add(median / 10).clamp(MIN_TIP, GREATEST_TIP)
+    median.saturating_add(median / 10).clamp(min, GREATEST_TIP)
 }
 
 fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

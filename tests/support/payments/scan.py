@@ -72,9 +72,12 @@ def received(chain: AnyChain) -> list[Movement]:
 
 
 def incoming(chain: AnyChain) -> list[Movement]:
-    """Return the transfers to the shop or its batch capture contract, sweeps included, without forwarded sums."""
+    """Return the transfers to the shop or its batch capture contract, sweeps included, without forwarded sums.
+
+    Without transfers of 0 as well, which nobody stores: they need no balance.
+    """
     shop, contract = SHOP.address.lower(), BATCH_CAPTURE.lower()
-    found = [each for each in movements(chain) if each.recipient in (shop, contract)]
+    found = [each for each in movements(chain) if each.recipient in (shop, contract) and each.amount > 0]
     batches = {each.hash for each in found if each.recipient == contract}
     return [each for each in found if each.sender != contract or each.hash not in batches]
 

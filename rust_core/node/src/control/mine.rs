@@ -20,6 +20,8 @@ pub struct MiningOrder {
     pub blocks: u64,
     /// Seconds between their timestamps; `None` for the block time.
     pub interval: Option<u64>,
+    /// `true` if the timestamp of the first block follows the clock, without the interval.
+    pub begins_now: bool,
     /// Timestamp of the first block, in Unix seconds.
     pub timestamp: Option<u64>,
 }
@@ -59,7 +61,7 @@ impl Sequencer {
     /// With an `interval` (seconds), each block's timestamp is that much later than its parent's. The first
     /// block's timestamp counts from the clock, unless it was set explicitly.
     pub fn mine(&mut self, blocks: u64, interval: Option<u64>) -> Result<(), ControlError> {
-        self.begin_mining(MiningOrder { blocks, interval, timestamp: None })?;
+        self.begin_mining(MiningOrder { blocks, interval, begins_now: false, timestamp: None })?;
         let mut left = blocks;
         while left > 0 {
             if self.shared.stopping() {
@@ -72,7 +74,7 @@ impl Sequencer {
 
     /// Checks an order, and prepares the block being built for it.
     fn begin_mining(&mut self, order: MiningOrder) -> Result<(), ControlError> {
-        let MiningOrder { blocks, interval, timestamp } = order;
+        let MiningOrder { blocks, interval, begins_now, timestamp } = order;
         if let Some(timestamp) = timestamp {
             self.set_next_timestamp(timestamp)?;
         }
@@ -82,8 +84,8 @@ impl Sequencer {
         if blocks > max {
             return Err(ControlError::TooMany { what: "blocks at a time", max });
         }
-        let set = self.chain.open_block().is_some_and(|open| self.fixed == Some(open.number()));
-        if let Some(interval) = interval.filter(|_| blocks > 0 && !set) {
+        let set = self.has_set_timestamp();
+        if let Some(interval) = interval.filter(|_| blocks > 0 && !set && !begins_now) {
             let previous = self.chain.latest().block.header.timestamp;
             let from = self.now().unix.as_secs().max(previous);
             self.set_next_timestamp(from.saturating_add(interval.max(1)))?;

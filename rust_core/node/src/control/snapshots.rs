@@ -21,6 +21,7 @@ impl Sequencer {
             time: self.now().unix,
             pool: self.shared.pool.snapshot(),
             fixed: self.fixed,
+            later_blocks: (self.settings.production.clone(), self.timestamp_interval),
         };
         let number = self.snapshots.next;
         self.snapshots.next += 1;
@@ -31,15 +32,18 @@ impl Sequencer {
     /// Reverts to snapshot `number`, and removes it and all later snapshots. Returns `false` if it does not
     /// exist, or if the chain was reorged below it.
     ///
-    /// Restores chain, pool and clock; transactions received since then are lost. Under automine, the block of the
-    /// restored steps is sealed at once, and the next tick seals the pool.
+    /// Restores chain, pool, clock, and what development methods set for later blocks; transactions received since
+    /// then are lost. Under automine, the block of the restored steps is sealed at once, and the next tick seals the
+    /// pool.
     pub fn revert(&mut self, number: u64) -> Result<bool, ControlError> {
         self.developing()?;
         self.producing()?;
         let mut taken = self.snapshots.remove_from(number);
         let Some(snapshot) = taken.remove(&number) else { return Ok(false) };
+        let later_blocks = (self.settings.production.clone(), self.timestamp_interval);
         let done = self.go_to(&snapshot);
         if done.is_err() {
+            (self.settings.production, self.timestamp_interval) = later_blocks;
             taken.insert(number, snapshot);
             self.snapshots.kept.append(&mut taken);
         }
@@ -61,6 +65,7 @@ impl Sequencer {
             }
         }
         draft.set_finality(snapshot.finality);
+        (self.settings.production, self.timestamp_interval) = snapshot.later_blocks.clone();
         draft.set_clock(time.saturating_sub(wall));
         let has_steps = draft.chain.open_block().is_some_and(|open| open.index() > 0);
         if self.mining == Mining::Automatic && has_steps {

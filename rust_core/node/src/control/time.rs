@@ -5,10 +5,17 @@ use crate::{BlockSlot, ControlError, sequencer::Sequencer};
 impl Sequencer {
     /// Advances the clock, and with it the block being built. Returns by how many seconds the clock is now
     /// ahead of the wall clock.
+    ///
+    /// If the timestamp of the block being built was set, the clock shows that timestamp when the block is sealed, as
+    /// in anvil and hardhat: this changes nothing then.
     pub fn increase_time(&mut self, seconds: u64) -> Result<i64, ControlError> {
         let by = millis(seconds)?;
         let offset = self.chain.clock_offset().checked_add(by).ok_or(ControlError::Clock(seconds))?;
-        self.retime(offset)?;
+        self.developing()?;
+        self.producing()?;
+        if !self.has_set_timestamp() {
+            self.retime(offset)?;
+        }
         Ok(offset / 1000)
     }
 
@@ -44,8 +51,7 @@ impl Sequencer {
         self.developing()?;
         self.producing()?;
         let before = std::mem::replace(&mut self.timestamp_interval, seconds);
-        let is_fixed = self.chain.open_block().is_some_and(|open| self.fixed == Some(open.number()));
-        if !is_fixed && before != seconds {
+        if !self.has_set_timestamp() && before != seconds {
             let slot = self.next_slot(&self.chain, self.now());
             self.rebuild(self.draft(), slot, |_| {})?;
         }
@@ -65,6 +71,11 @@ impl Sequencer {
             return Ok(());
         }
         self.rebuild(self.draft(), slot, |_| {})
+    }
+
+    /// Returns `true` if the timestamp of the block being built was set.
+    pub(super) fn has_set_timestamp(&self) -> bool {
+        self.chain.open_block().is_some_and(|open| self.fixed == Some(open.number()))
     }
 
     /// Returns the milliseconds by which the clock is ahead of the wall clock.

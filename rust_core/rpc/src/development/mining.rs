@@ -25,8 +25,8 @@ const DEVELOPMENT: Access = Access::Development;
 
 pub const METHODS: &[Method] = &[
     Method::worker_pool("evm_mine", &[OPTIONS], evm_mine).with_access(DEVELOPMENT),
-    Method::worker_pool("anvil_mine", BLOCKS, mine).with_access(DEVELOPMENT),
-    Method::worker_pool("hardhat_mine", BLOCKS, mine).with_access(DEVELOPMENT),
+    Method::worker_pool("anvil_mine", BLOCKS, mine_anvil).with_access(DEVELOPMENT),
+    Method::worker_pool("hardhat_mine", BLOCKS, mine_hardhat).with_access(DEVELOPMENT),
     Method::worker_pool("evm_setAutomine", &[Argument::required("enabled", Kind::Boolean)], set_automine)
         .with_access(DEVELOPMENT),
     Method::worker_pool("anvil_getAutomine", &[], get_automine).with_access(DEVELOPMENT),
@@ -55,15 +55,26 @@ pub const METHODS: &[Method] = &[
 
 fn evm_mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let MineOptions { timestamp, blocks } = params.optional()?.unwrap_or_default();
-    run_order(context, MiningOrder { blocks: blocks.unwrap_or(1), interval: None, timestamp })?;
+    let order = MiningOrder { blocks: blocks.unwrap_or(1), interval: None, begins_now: false, timestamp };
+    run_order(context, order)?;
     Ok(br#""0x0""#.to_vec())
 }
 
-fn mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+/// As anvil: the interval is also between the clock and the first block.
+fn mine_anvil(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    mine(context, params, false)
+}
+
+/// As hardhat: the first block follows the clock.
+fn mine_hardhat(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    mine(context, params, true)
+}
+
+fn mine(context: &Context<'_>, params: &mut Params<'_>, begins_now: bool) -> Result<Vec<u8>, Error> {
     let (blocks, interval): (Option<Number>, Option<Number>) = (params.optional()?, params.optional()?);
     let blocks = blocks.map_or(1, |Number(blocks)| blocks);
     let interval = interval.map(|Number(seconds)| seconds);
-    run_order(context, MiningOrder { blocks, interval, timestamp: None })?;
+    run_order(context, MiningOrder { blocks, interval, begins_now, timestamp: None })?;
     Ok(NULL.to_vec())
 }
 

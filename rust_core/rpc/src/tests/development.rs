@@ -148,6 +148,55 @@ fn a_timestamp_interval_replaces_the_clock() {
     assert!(timestamp(&bench, "pending") < first + 180);
 }
 
+/// As in hardhat. anvil's snapshots have only blocks.
+#[test]
+fn a_revert_restores_what_later_blocks_have() {
+    let bench = Bench::developing(1);
+    bench.call("evm_setBlockGasLimit", "[20000000]");
+    bench.call("evm_mine", "[]");
+    let fields = |bench: &Bench| {
+        let block = bench.call("eth_getBlockByNumber", "[\"latest\",false]");
+        (block["gasLimit"].clone(), block["miner"].clone(), quantity(&block["timestamp"]))
+    };
+    let before = fields(&bench);
+    let snapshot = bench.call("evm_snapshot", "[]");
+    bench.call("evm_setBlockGasLimit", "[30000000]");
+    bench.call("hardhat_setCoinbase", &format!("[\"{OTHER_ACCOUNT}\"]"));
+    bench.call("anvil_setBlockTimestampInterval", "[60]");
+    bench.call("evm_mine", "[{\"blocks\":3}]");
+    assert_eq!(bench.call("evm_revert", &format!("[{snapshot}]")), json!(true));
+    bench.call("evm_mine", "[{\"blocks\":3}]");
+    let after = fields(&bench);
+    assert_eq!((&after.0, &after.1), (&before.0, &before.1));
+    assert!(after.2 < before.2 + 60, "{} after {}", after.2, before.2);
+}
+
+#[test]
+fn a_set_timestamp_takes_precedence_over_increases_of_time() {
+    let bench = Bench::developing(1);
+    bench.call("evm_setNextBlockTimestamp", "[2000000]");
+    let before: i64 = bench.call("evm_increaseTime", "[0]").as_i64().unwrap();
+    assert_eq!(bench.call("evm_increaseTime", "[100000]"), json!(before + 100_000));
+    bench.call("evm_mine", "[]");
+    assert_eq!(timestamp(&bench, "latest"), 2_000_000);
+    bench.call("evm_mine", "[]");
+    assert_eq!(timestamp(&bench, "latest"), 2_000_002, "time continues from it");
+    bench.call("evm_increaseTime", "[100000]");
+    bench.call("evm_mine", "[]");
+    assert_eq!(timestamp(&bench, "latest"), 2_100_004);
+}
+
+/// hardhat's interval is between the blocks, anvil's also before the first.
+#[test]
+fn mining_counts_intervals_as_the_node_that_the_method_is_named_after() {
+    let bench = Bench::developing(1);
+    bench.call("evm_mine", "[2000000]");
+    bench.call("hardhat_mine", "[\"0x3\",\"0x3e8\"]");
+    assert_eq!(timestamp(&bench, "latest"), 2_002_002);
+    bench.call("anvil_mine", "[\"0x3\",\"0x3e8\"]");
+    assert_eq!(timestamp(&bench, "latest"), 2_005_002);
+}
+
 #[test]
 fn a_reset_returns_to_the_genesis_block() {
     let bench = Bench::developing(1);
