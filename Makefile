@@ -350,11 +350,15 @@ reconcile: build $(VENV)/.dev ## Process PAYMENTS payments through foreseal pay 
 promises: build $(VENV)/.dev ## Build STEPS steps across a kill; verify every pre-confirmation, reject each with one bit flipped, and save the summary
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json
 
-differential: build $(VENV)/.dev ## Compare TRANSACTIONS transactions with the execution specification and half as many with anvil, and REQUESTS calls and traces with geth (needs Go); save the differences
+differential: build $(VENV)/.dev ## Compare TRANSACTIONS transactions with the execution specification and half as many with anvil, REQUESTS development methods with anvil and with hardhat, and REQUESTS calls and traces with geth (needs Go); save the differences
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential specification --count $(TRANSACTIONS) --seed $(SEED) \
 		--save benches/results/specification.json
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential anvil --count $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
 		--save benches/results/anvil.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential anvil-development --count $(REQUESTS) --seed $(SEED) \
+		--save benches/results/anvil_development.json
+	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential hardhat-development --count $(REQUESTS) --seed $(SEED) \
+		--save benches/results/hardhat_development.json
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential geth-calls --count $(REQUESTS) --seed $(SEED) \
 		--save benches/results/geth_calls.json
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m differential geth-traces --count $(REQUESTS) --seed $(SEED) \

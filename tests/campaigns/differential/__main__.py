@@ -6,6 +6,7 @@ from campaign_cli import conclude, options, show
 from differential import geth
 from differential.anvil_comparison import compare_with_anvil
 from differential.comparison import Comparison
+from differential.development_comparison import compare_development_with_anvil, compare_development_with_hardhat
 from differential.geth_comparison import compare_calls, compare_traces
 
 
@@ -20,6 +21,8 @@ PEERS = {
     "specification": (beside_specification, ("ethereum-execution",)),
     # package.json and go.mod pin the versions of the others.
     "anvil": (compare_with_anvil, ()),
+    "anvil-development": (compare_development_with_anvil, ()),
+    "hardhat-development": (compare_development_with_hardhat, ()),
     "geth-calls": (compare_calls, ()),
     "geth-traces": (compare_traces, ()),
 }
@@ -30,7 +33,7 @@ def main() -> int:
     """Run it and return 0 if the nodes agree."""
     parser = options("differential")
     parser.add_argument("peer", choices=PEERS)
-    parser.add_argument("--count", type=int, required=True, help="transactions, or requests to geth")
+    parser.add_argument("--count", type=int, required=True, help="transactions, requests to geth, or operations")
     given = parser.parse_args()
     compare, packages = PEERS[given.peer]
     if compare in (compare_calls, compare_traces):

@@ -89,8 +89,8 @@ fn omitted_fields_are_filled_in() {
             (&sent["nonce"], &sent["type"], &sent["gas"]),
             (&json!(nonce), &json!("0x2"), &json!("0x5208"))
         );
-        assert_eq!(sent["maxFeePerGas"], json!(format!("{:#x}", 2 * base_fee + 1_000_000)));
-        assert_eq!(sent["maxPriorityFeePerGas"], json!("0xf4240"));
+        assert_eq!(sent["maxFeePerGas"], json!(format!("{:#x}", 2 * base_fee + 1_000_000_000)));
+        assert_eq!(sent["maxPriorityFeePerGas"], json!("0x3b9aca00"));
     }
     bench.seal();
     assert_eq!(receipt(&bench, &first)["status"], json!("0x1"));

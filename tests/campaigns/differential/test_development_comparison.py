@@ -1,0 +1,23 @@
+"""The short forms of the comparisons of development methods; `make differential` runs the long ones."""
+
+import pytest
+
+from differential.development_comparison import compare_development_with_anvil, compare_development_with_hardhat
+from differential.development_peers import HARDHAT
+
+OPERATIONS = 150
+SEED = 11
+
+
+def test_random_development_methods_have_equal_results_on_anvil() -> None:
+    found = compare_development_with_anvil(SEED, OPERATIONS)
+    assert not found.faults, "\n".join(map(str, found.faults))
+    assert found.compared["operations"] >= OPERATIONS
+
+
+def test_random_development_methods_have_equal_results_on_hardhat() -> None:
+    if not (HARDHAT / "node_modules").exists():
+        pytest.skip("hardhat is not installed: `make differential` or `make clients` installs it")
+    found = compare_development_with_hardhat(SEED, OPERATIONS)
+    assert not found.faults, "\n".join(map(str, found.faults))
+    assert found.compared["operations"] >= OPERATIONS
