@@ -32,7 +32,7 @@ _FIRST_BLOCK = 10
 _RECEIPT = "blockNumber", "status", "gasUsed", "transactionIndex", "effectiveGasPrice"
 _SEAL_TIME = 10.0
 _SECONDS = 3
-"""Seconds by which timestamps that nobody set may differ: each node reads its clock."""
+"""Seconds by which timestamps that no operation set may differ: each node reads its clock."""
 Peers = Callable[[], AbstractContextManager[Peer]]
 
 

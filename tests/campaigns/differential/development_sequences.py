@@ -15,7 +15,7 @@ ALICE, BOB, CAROL = (account.address.lower() for account in DEV_ACCOUNTS[:3])
 RICH = "0x" + "a1" * 20
 """An account without a key."""
 PLAIN = "0x" + "b2" * 20
-"""An account that nobody impersonates."""
+"""An account without a key and, at first, without balance."""
 RECORDER = "0x" + "c0" * 20
 """Address that gets the code below."""
 FEES = "0x" + "fe" * 20
@@ -32,7 +32,7 @@ GAS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Id:
-    """What a node returned for an earlier operation, by its ordinal in the sequence."""
+    """The result of an earlier operation on the same node, by the ordinal of the operation."""
 
     operation: int
 
@@ -50,7 +50,7 @@ class Operation:
 
 @dataclass(slots=True)
 class State:
-    """What the generator knows of the chain."""
+    """State of the chains, as far as operations depend on it."""
 
     time: int
     """Timestamp of the newest block, read before each operation."""

@@ -74,7 +74,7 @@ def received(chain: AnyChain) -> list[Movement]:
 def incoming(chain: AnyChain) -> list[Movement]:
     """Return the transfers to the shop or its batch capture contract, sweeps included, without forwarded sums.
 
-    Without transfers of 0 as well, which nobody stores: they need no balance.
+    Without transfers of 0 as well, which no service stores: they need no balance.
     """
     shop, contract = SHOP.address.lower(), BATCH_CAPTURE.lower()
     found = [each for each in movements(chain) if each.recipient in (shop, contract) and each.amount > 0]

@@ -60,12 +60,12 @@ fn evm_mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     Ok(br#""0x0""#.to_vec())
 }
 
-/// As anvil: the interval is also between the clock and the first block.
+/// Mines like anvil: the interval is also between the clock and the first block.
 fn mine_anvil(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     mine(context, params, false)
 }
 
-/// As hardhat: the first block follows the clock.
+/// Mines like hardhat: the first block follows the clock.
 fn mine_hardhat(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     mine(context, params, true)
 }

@@ -148,7 +148,7 @@ fn a_timestamp_interval_replaces_the_clock() {
     assert!(timestamp(&bench, "pending") < first + 180);
 }
 
-/// As in hardhat. anvil's snapshots have only blocks.
+/// Snapshots of hardhat have these fields too, those of anvil only blocks.
 #[test]
 fn a_revert_restores_what_later_blocks_have() {
     let bench = Bench::developing(1);
