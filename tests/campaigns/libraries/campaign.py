@@ -113,9 +113,9 @@ class Report:
         rows: dict[tuple[str, str, str], dict[str, str]] = {}
         for o in self.outcomes:
             rows.setdefault((o.library, o.mode, o.endpoint), {})[o.flow] = f"{o.passed}/{o.rounds}"
-        head = f"{'library':14}{'mode':10}{'endpoint':15}" + "".join(f"{flow:15}" for flow in FLOWS)
+        head = f"{'library':16}{'mode':10}{'endpoint':15}" + "".join(f"{flow:15}" for flow in FLOWS)
         body = [
-            f"{library:14}{mode:10}{endpoint:15}" + "".join(f"{cells.get(flow, '-'):15}" for flow in FLOWS)
+            f"{library:16}{mode:10}{endpoint:15}" + "".join(f"{cells.get(flow, '-'):15}" for flow in FLOWS)
             for (library, mode, endpoint), cells in rows.items()
         ]
         return "\n".join(line.rstrip() for line in [head, *body])

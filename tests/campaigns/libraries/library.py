@@ -17,6 +17,7 @@ from repository import CAMPAIGNS, ROOT
 HERE = Path(__file__).parent
 JAVASCRIPT, GO, PYTHON = HERE / "javascript", HERE / "golang", HERE / "python"
 RUST, FOUNDRY, JAVA = HERE / "rust", HERE / "foundry", HERE / "java"
+PERMISSIONLESS = HERE / "permissionless"
 CACHE = ROOT / "target" / "libraries"
 """Environments and programs that are made from the pinned packages."""
 
@@ -52,6 +53,13 @@ def javascript(file: str) -> Callable[[], list[str]]:
         return [find_node(), str(JAVASCRIPT / file)]
 
     return command
+
+
+def permissionless() -> list[str]:
+    """Return the command of permissionless, which starts alto itself."""
+    _require("node", "npm")
+    install(PERMISSIONLESS, INSTALL_TIME)
+    return [find_node(), str(PERMISSIONLESS / "flows.mjs")]
 
 
 def python(module: str, lock: str) -> Callable[[], list[str]]:
@@ -174,6 +182,7 @@ LIBRARIES = [
     Library("alloy", "2.5.0", rust),
     Library("cast", "1.7.1", foundry("cast_flows"), ("deploy", "allowance", "transfer", "replacement", "events")),
     Library("forge", "1.7.1", foundry("forge_flows"), ("deploy", "allowance", "transfer")),
+    Library("permissionless", "0.4.1", permissionless, ("deploy", "allowance", "transfer")),
 ]
 
 
