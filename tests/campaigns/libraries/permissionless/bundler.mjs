@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { sleep, url } from '../javascript/flows.mjs'
 
 const PROGRAM = fileURLToPath(new URL('node_modules/@pimlico/alto/esm/cli/alto.js', import.meta.url))
-// It compiles 360 packages, and deploys four contracts in blocks of 2 s.
-const START_MS = 120_000
+// It loads 360 packages and deploys four contracts. On a busy machine, that takes minutes.
+const START_MS = 600_000
 
 /** Starts alto, which ends with this process; returns its URL once it serves. */
 export async function startBundler({ entryPoint, executorKey, utilityKey }) {
