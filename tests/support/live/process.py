@@ -110,6 +110,14 @@ class PeerProcess(Served):
     def _is_ready(self) -> bool:
         return True
 
+    def _read(self) -> None:
+        # It may print a line per call; only those before the address matter.
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                if not self.URL.search(self.printed):
+                    self.printed += line
+
 
 class LiveNode(Served):
     """A running node."""
