@@ -128,8 +128,9 @@ class _Sequence:
                 ours_rpc("evm_mine")
             theirs_rpc("evm_mine")
         elif operation.method == "evm_setAutomine" and operation.params == (True,) and self._number(0) > number:
-            if self._number(1) == number:
+            if not self._known.seals_on_automine:
                 theirs_rpc("evm_mine")
+            wait_for(lambda: self._number(1) > number, _SEAL_TIME, "the block that automine seals")
         elif operation.method == "evm_revert" and ours is True and not self._known.reverts_fields:
             for rpc in (ours_rpc, theirs_rpc):
                 prepare_next_block(rpc)

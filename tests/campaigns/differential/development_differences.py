@@ -25,7 +25,7 @@ ANVIL_DIFFERENCES = {
     "hardhat_setPrevRandao": "anvil does not have it",
     "hardhat_mine": "the interval is between blocks in hardhat, and here; anvil counts it before the first block too, "
     "as `anvil_mine` does here: the comparison calls that",
-    "automine": "anvil may answer before the block of a transaction is there, which the comparison waits for",
+    "automine": "anvil may answer before the block is there, which the comparison waits for",
 }
 HARDHAT_DIFFERENCES = {
     "hardhat_reset": "hardhat 3 does not have it: the comparison reverts to a first snapshot",
@@ -49,6 +49,8 @@ class Known:
     """Seconds by which the timestamp of each block may be lower."""
     reverts_fields: bool
     """True if a revert restores the fields that were set for later blocks."""
+    seals_on_automine: bool
+    """True if transactions that wait are sealed when automine is enabled, soon after the answer."""
     names: Mapping[str, str]
     """Names of methods that are called instead of those of hardhat."""
 
@@ -66,5 +68,7 @@ def _hardhat(operation: Operation, state: State) -> bool:
     return int(nonce, 16) < state.nonces.get(address, 0)
 
 
-ANVIL = Known(_anvil, seconds_per_block=1, reverts_fields=False, names={"hardhat_mine": "anvil_mine"})
-HARDHAT = Known(_hardhat, seconds_per_block=0, reverts_fields=True, names={})
+ANVIL = Known(
+    _anvil, seconds_per_block=1, reverts_fields=False, seals_on_automine=True, names={"hardhat_mine": "anvil_mine"}
+)
+HARDHAT = Known(_hardhat, seconds_per_block=0, reverts_fields=True, seals_on_automine=False, names={})

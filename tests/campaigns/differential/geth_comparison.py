@@ -171,6 +171,8 @@ def _is_same_failure(method: str, params: list[Any], ours: Any, theirs: Any) -> 
     kinds = {each.kind for each in (ours, theirs) if isinstance(each, Failure)}
     if known.TIME in kinds:
         return True
+    if isinstance(ours, Failure) and isinstance(theirs, Failure) and ours.kind == known.PRECOMPILE:
+        return kinds <= {known.PRECOMPILE, known.OUT_OF_GAS, known.REJECTED}
     if method != "eth_estimateGas" or not isinstance(ours, Failure):
         return bool(ours == theirs)
     if isinstance(theirs, Failure):

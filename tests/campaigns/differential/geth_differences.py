@@ -17,7 +17,7 @@ ERRORS = {
     "out of gas": "geth continues some of them with an inner cause: `gas uint64 overflow`, the reentrancy sentry",
     "gas of a call": "a call without a gas limit that uses all that the server allows is -32005 here",
     "precompiled contracts": "geth has the words of the library that rejects the input; the call tracer here says "
-    "`precompiled failed`",
+    "`precompiled failed`. geth checks the gas first, here an input of a wrong length is an error with any gas",
 }
 """Errors are compared by kind, and by the data of a revert."""
 
@@ -39,13 +39,15 @@ SIMULATIONS = {
 TRACES = {
     "accounts without code": "after the transaction, geth writes an all-zero codeHash for accounts that do not exist",
     "authorities": "of a call with gasPrice, geth does not record the accounts that its authorizations name",
-    "failed instructions": "geth's gasCost is what it would have cost, and refund what it would have added; here "
+    "static calls": "where a write in a static call also lacks gas, geth reports either, here it is the write",
+    "failed instructions": "geth names instructions of other rules (EXTCALL), here they are `opcode 0x.. not defined`. "
+    "geth's gasCost is what it would have cost, and refund what it would have added; here "
     "gasCost is at most what was left. geth has no error if the instruction is undefined, or has a static cost and "
     "writes in a static call",
 }
 
 
-REJECTED, OUT_OF_GAS, TIME = "rejected", "out of gas", "time"
+REJECTED, OUT_OF_GAS, PRECOMPILE, TIME = "rejected", "out of gas", "precompile", "time"
 # Rejections are one kind: the order of the checks differs.
 KINDS = (
     (REVERT, re.compile(r"execution reverted")),
@@ -73,7 +75,7 @@ KINDS = (
     ("jump", re.compile(r"invalid jump")),
     ("return data", re.compile(r"return data out of bounds")),
     (
-        "precompile",
+        PRECOMPILE,
         re.compile(
             r"precompile|input length|elliptic curve|not on curve|fp\.Element|kzg|subgroup|top bytes|versioned hash"
         ),
@@ -97,12 +99,16 @@ def _kind(error: Any) -> Any:
 
 
 def without_reasons_of_precompiled_contracts(ours: Any, theirs: Any) -> None:
-    """Replace geth's error of a precompiled contract, which names the reason or is out of gas, by ours."""
+    """Replace geth's error of a precompiled contract, which names the reason or is out of gas, by ours.
+
+    Do the same where a write in a static call also lacks gas.
+    """
     if isinstance(ours, list) and isinstance(theirs, list):
         for one, other in zip(ours, theirs, strict=False):
             without_reasons_of_precompiled_contracts(one, other)
     elif isinstance(ours, dict) and isinstance(theirs, dict):
-        if ours.get("error") == "precompiled failed" and "error" in theirs:
+        is_precompiled = ours.get("error") == "precompiled failed" and "error" in theirs
+        if is_precompiled or (ours.get("error") == "write protection" and theirs.get("error") == "out of gas"):
             theirs["error"] = ours["error"]
         for name in ours.keys() & theirs.keys():
             without_reasons_of_precompiled_contracts(ours[name], theirs[name])
@@ -131,7 +137,8 @@ def without_authorities(ours: dict[str, Any], theirs: dict[str, Any], authoritie
     for one, other in ((ours, theirs), (ours.get("pre", {}), theirs.get("pre", {}))):
         for address in authorities - other.keys():
             one.pop(address, None)
-            ours.get("post", {}).pop(address, None)
+            for side in (ours, theirs):
+                side.get("post", {}).pop(address, None)
 
 
 def without_failed_instructions(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -141,3 +148,5 @@ def without_failed_instructions(ours: dict[str, Any], theirs: dict[str, Any]) ->
             for step in (one, other):
                 for name in ("gasCost", "refund", "error"):
                     step.pop(name, None)
+            if "not defined" in one["op"]:
+                other["op"] = one["op"]

@@ -100,7 +100,7 @@ impl PrestateRecorder {
         self.accounts.entry(address).or_default();
     }
 
-    /// Records the lookups of the executed instruction, unless it could not be paid for.
+    /// Records the lookups of an executed instruction.
     fn record_staged(&mut self) {
         let staged = std::mem::take(&mut self.staged);
         for address in staged.accounts.into_iter().flatten() {
@@ -278,7 +278,8 @@ impl<'a> Inspector<EvmContext<'a>> for PrestateRecorder {
 
     fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut EvmContext<'a>) {
         use InstructionResult as R;
-        let unpaid = matches!(
+        // geth checks gas, stack and writes in static calls before it executes the instruction.
+        let was_rejected = matches!(
             status(interpreter),
             Some(
                 R::OutOfGas
@@ -288,9 +289,11 @@ impl<'a> Inspector<EvmContext<'a>> for PrestateRecorder {
                     | R::ReentrancySentryOOG
                     | R::StackUnderflow
                     | R::StackOverflow
+                    | R::StateChangeDuringStaticCall
+                    | R::CallNotAllowedInsideStatic
             )
         );
-        if !unpaid {
+        if !was_rejected {
             self.record_staged();
         }
     }

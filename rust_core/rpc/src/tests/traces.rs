@@ -298,6 +298,21 @@ fn the_prestate_lists_read_state_or_changes() {
 }
 
 #[test]
+fn the_prestate_has_no_slot_of_a_rejected_write() {
+    let bench = Bench::developing(1);
+    let (environment, caller) = (Contract::Environment.address(), Address::repeat_byte(0x77));
+    let storage = |call: &str| {
+        let code = format!("0x5f5f5f5f{call}00");
+        let config =
+            json!({"tracer": "prestateTracer", "stateOverrides": {caller.to_string(): {"code": code}}});
+        let found = bench.call("debug_traceCall", &json!([{"to": caller}, "latest", config]).to_string());
+        found[format!("{environment:#x}")].get("storage").cloned()
+    };
+    assert_eq!(storage(&format!("73{environment:x}5afa")), None, "STATICCALL");
+    assert!(storage(&format!("5f73{environment:x}5af1")).is_some(), "CALL");
+}
+
+#[test]
 fn selectors_are_counted_with_the_length_of_the_rest() {
     let mut bench = Bench::new(1);
     let hash = send(&mut bench, Contract::Counter.address(), hex!("aabbccdd0102").to_vec());
