@@ -31,7 +31,7 @@ _FIRST_TIME = 4_000_000_000
 _FIRST_BLOCK = 10
 _RECEIPT = "blockNumber", "status", "gasUsed", "transactionIndex", "effectiveGasPrice"
 _SEAL_TIME = 10.0
-_SECONDS = 3
+_SECONDS = 10
 """Seconds by which timestamps that no operation set may differ: each node reads its clock."""
 Peers = Callable[[], AbstractContextManager[Peer]]
 
@@ -89,6 +89,8 @@ class _Sequence:
             if self._known.is_left_out(operation, self._state):
                 continue
             made.append(operation)
+            if operation.method == "evm_setAutomine":
+                self._wait_for_the_step()
             number = self._number(0)
             ours, theirs = (self._call(side, operation) for side in (0, 1))
             self._follow(operation, number, ours)
@@ -118,6 +120,11 @@ class _Sequence:
 
     def _number(self, side: int) -> int:
         return int(self._peers[side].rpc("eth_blockNumber"), 16)
+
+    def _wait_for_the_step(self) -> None:
+        """Wait until all executable transactions are in steps: automine seals those first, then those of the pool."""
+        rpc = self._peers[0].rpc
+        wait_for(lambda: rpc("txpool_status")["pending"] == "0x0", _SEAL_TIME, "the step of all transactions")
 
     def _follow(self, operation: Operation, number: int, ours: Any) -> None:
         """Do what an intended difference needs, so that the chains are equal again."""
