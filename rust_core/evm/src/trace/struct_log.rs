@@ -14,7 +14,7 @@ use revm::{
         CallInputs, CallOutcome, CreateInputs, CreateOutcome, FrameInput, InstructionResult, Interpreter,
         InterpreterAction,
         instructions::{GasTable, gas_table_spec},
-        interpreter_types::{InputsTr, Jumps, LoopControl, ReturnData},
+        interpreter_types::{InputsTr, Jumps, LegacyBytecode, LoopControl, ReturnData},
     },
     primitives::hardfork::SpecId,
 };
@@ -207,7 +207,8 @@ fn authorization_refund(context: &mut EvmContext<'_>) -> i64 {
 impl<'a> Inspector<EvmContext<'a>> for StructLogRecorder {
     fn step(&mut self, interpreter: &mut Interpreter, _: &mut EvmContext<'a>) {
         self.pending = None;
-        if self.is_done() {
+        // A creation without init code has no instruction, as in geth.
+        if self.is_done() || interpreter.bytecode.bytecode_len() == 0 {
             return;
         }
         self.pending = Some(PendingInstruction {

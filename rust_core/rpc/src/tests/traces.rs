@@ -298,6 +298,23 @@ fn the_prestate_lists_read_state_or_changes() {
 }
 
 #[test]
+fn a_creation_without_init_code_has_no_step() {
+    let bench = Bench::developing(1);
+    let caller = Address::repeat_byte(0x77);
+    let operations = |code: &str| {
+        let config = json!({"stateOverrides": {caller.to_string(): {"code": code}}});
+        let trace = bench.call("debug_traceCall", &json!([{"to": caller}, "latest", config]).to_string());
+        let steps = trace["structLogs"].as_array().unwrap().clone();
+        steps.iter().map(|step| (step["op"].clone(), step["depth"].clone())).collect::<Vec<_>>()
+    };
+    let at = |depth: u8, names: &[&str]| names.iter().map(|op| (json!(op), json!(depth))).collect::<Vec<_>>();
+    assert_eq!(operations("0x5f5f5ff000"), at(1, &["PUSH0", "PUSH0", "PUSH0", "CREATE", "STOP"]));
+    let with_code =
+        [at(1, &["PUSH1", "PUSH0", "PUSH0", "CREATE"]), at(2, &["STOP"]), at(1, &["STOP"])].concat();
+    assert_eq!(operations("0x60015f5ff000"), with_code);
+}
+
+#[test]
 fn the_prestate_has_no_slot_of_a_rejected_write() {
     let bench = Bench::developing(1);
     let (environment, caller) = (Contract::Environment.address(), Address::repeat_byte(0x77));
