@@ -14,7 +14,7 @@ use foreseal_testkit::Fees;
 use support::{Bench, OTHER_ACCOUNT, STEP, fingerprint, restart, start};
 
 fn order(blocks: u64) -> MiningOrder {
-    MiningOrder { blocks, interval: None, begins_now: false, timestamp: None }
+    MiningOrder { blocks, ..MiningOrder::default() }
 }
 
 fn height(bench: &Bench) -> u64 {
@@ -25,7 +25,7 @@ fn height(bench: &Bench) -> u64 {
 fn mining_in_slices_makes_the_same_chain() {
     let (_first, _, sliced) = start();
     let (_second, _, whole) = start();
-    let order = MiningOrder { blocks: 300, interval: Some(7), begins_now: false, timestamp: Some(2_000_000) };
+    let order = MiningOrder { interval: Some(7), timestamp: Some(2_000_000), ..order(300) };
     sliced.node.mine(order, &mut || true).unwrap();
     whole
         .node

@@ -13,29 +13,24 @@ import contextlib
 import json
 import platform
 import re
-import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from live import Rpc, wait_for
+from live import Rpc
+from live.process import PeerProcess
 from npm import find_node, install
 
 HERE = Path(__file__).parent
-START_TIME = 60.0
-"""Seconds until it must listen; well under one on an idle machine."""
-
 CALL_TIME = 300.0
 """Seconds for one call: the first blob loads the trusted setup with all its tables."""
 
 FORK = "osaka"
 """The newest mainnet rules that the pinned version supports."""
 
-_LISTENING = re.compile(r"Listening on (\S+)")
 _SAME = "number", "timestamp", "gasLimit", "baseFeePerGas", "miner"
 
 
@@ -47,6 +42,12 @@ def anvil_command() -> Path:
     find_node()
     install(HERE)
     return HERE / "node_modules" / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil"
+
+
+class AnvilProcess(PeerProcess):
+    """A running anvil."""
+
+    URL = re.compile(r"(?<=Listening on )\S+")
 
 
 class Anvil:
@@ -65,22 +66,12 @@ class Anvil:
             # Without this option the traces of mined transactions have no steps.
             *("--steps-tracing", "--disable-console-log"),
         ]
-        self.process = subprocess.Popen(
-            [anvil_command(), "--port", "0", *options, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        self.printed = ""
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
         try:
-            address: str = wait_for(self._find_address, START_TIME, "the line that anvil listens", self._explain)
-            self.rpc = Rpc(f"http://{address}", CALL_TIME)
+            self._process = AnvilProcess([str(anvil_command()), "--port", "0", *options, *arguments])
         except BaseException:
-            self.stop()
+            self._folder.cleanup()
             raise
+        self.rpc = Rpc(self._process.url, CALL_TIME)
 
     def repeat(self, block: dict[str, Any], raws: Sequence[str]) -> dict[str, Any]:
         """Mine a block like `block`, of another node, from the signed transactions `raws`; return the new block.
@@ -100,31 +91,9 @@ class Anvil:
 
     def stop(self) -> None:
         """Stop it; it stores nothing."""
-        if hasattr(self, "rpc"):
-            self.rpc.close()
-        self.process.kill()
-        self.process.wait()
-        self._reader.join()
+        self.rpc.close()
+        self._process.kill()
         self._folder.cleanup()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as lines:
-            for line in lines:
-                # It prints a line per call; only the lines before the first call matter.
-                if not _LISTENING.search(self.printed):
-                    self.printed += line
-
-    def _find_address(self) -> str | None:
-        found = _LISTENING.search(self.printed)
-        return found[1] if found else None
-
-    def _explain(self) -> str:
-        code = self.process.poll()
-        if code is not None:
-            self._reader.join()
-            raise RuntimeError(f"anvil ended with exit code {code}:\n{self.printed}")
-        return f"anvil printed:\n{self.printed}"
 
 
 @contextlib.contextmanager

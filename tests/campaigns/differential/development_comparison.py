@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from random import Random
 from typing import Any
 
-from differential import development_differences as known
 from differential.comparison import Comparison
+from differential.development_differences import ANVIL, COMPARED_RESULTS, HARDHAT, WRITES, PeerDifferences
 from differential.development_peers import GAS_LIMIT, Peer, anvil_peer, foreseal_peer, hardhat_peer
 from differential.development_sequences import (
     FEES,
@@ -38,15 +38,15 @@ Peers = Callable[[], AbstractContextManager[Peer]]
 
 def compare_development_with_anvil(seed: int, operations: int) -> Comparison:
     """Call this many development methods on Foreseal and anvil, and compare results, blocks and accounts."""
-    return _compare(anvil_peer, known.ANVIL, seed, operations)
+    return _compare(anvil_peer, ANVIL, seed, operations)
 
 
 def compare_development_with_hardhat(seed: int, operations: int) -> Comparison:
     """Do the same with hardhat's node (edr)."""
-    return _compare(hardhat_peer, known.HARDHAT, seed, operations)
+    return _compare(hardhat_peer, HARDHAT, seed, operations)
 
 
-def _compare(peers: Peers, differences: known.Known, seed: int, operations: int) -> Comparison:
+def _compare(peers: Peers, differences: PeerDifferences, seed: int, operations: int) -> Comparison:
     found, number = Comparison(seed), 0
     with foreseal_peer() as ours, peers() as theirs:
         while found.compared["operations"] < operations:
@@ -66,10 +66,10 @@ class _Sequence:
     """One sequence on both nodes, from a reset on. It ends at the first difference, since all later ones may follow."""
 
     def __init__(
-        self, peers: tuple[Peer, Peer], differences: known.Known, random: Random, found: Comparison, number: int
+        self, peers: tuple[Peer, Peer], differences: PeerDifferences, random: Random, found: Comparison, number: int
     ) -> None:
         self._peers = peers
-        self._known = differences
+        self._differences = differences
         self._random = random
         self._operations = Operations(random)
         self._found = found
@@ -86,7 +86,7 @@ class _Sequence:
         for _ in range(LENGTH):
             self._state.time = self._timestamp()
             operation = self._operations.next(self._state)
-            if self._known.is_left_out(operation, self._state):
+            if self._differences.is_left_out(operation, self._state):
                 continue
             made.append(operation)
             if operation.method == "evm_setAutomine":
@@ -129,16 +129,16 @@ class _Sequence:
     def _follow(self, operation: Operation, number: int, ours: Any) -> None:
         """Do what an intended difference needs, so that the chains are equal again."""
         ours_rpc, theirs_rpc = (peer.rpc for peer in self._peers)
-        if operation.method in known.WRITES:
+        if operation.method in WRITES:
             # Here a write belongs to a block, which is sealed at once under automine; elsewhere to none.
             if self._number(0) == number:
                 ours_rpc("evm_mine")
             theirs_rpc("evm_mine")
         elif operation.method == "evm_setAutomine" and operation.params == (True,) and self._number(0) > number:
-            if not self._known.seals_on_automine:
+            if not self._differences.seals_on_automine:
                 theirs_rpc("evm_mine")
             wait_for(lambda: self._number(1) > number, _SEAL_TIME, "the block that automine seals")
-        elif operation.method == "evm_revert" and ours is True and not self._known.reverts_fields:
+        elif operation.method == "evm_revert" and ours is True and not self._differences.reverts_fields:
             for rpc in (ours_rpc, theirs_rpc):
                 prepare_next_block(rpc)
                 rpc("evm_setNextBlockTimestamp", self._timestamp() + 1)
@@ -152,13 +152,13 @@ class _Sequence:
         params = [
             self._results[value.operation][side] if isinstance(value, Id) else value for value in operation.params
         ]
-        method = self._known.names.get(operation.method, operation.method)
+        method = self._differences.names.get(operation.method, operation.method)
         return answer(self._peers[side].rpc, (), method, params)
 
     def _differences_of_results(self, operation: Operation, ours: Any, theirs: Any) -> str:
         if isinstance(ours, Failure) is not isinstance(theirs, Failure):
             return f"result {ours}, {self._peers[1].name} {theirs}"
-        if operation.method in known.COMPARED_RESULTS and not isinstance(ours, Failure) and ours != theirs:
+        if operation.method in COMPARED_RESULTS and not isinstance(ours, Failure) and ours != theirs:
             return f"result {ours}, {self._peers[1].name} {theirs}"
         return ""
 
@@ -180,7 +180,7 @@ class _Sequence:
         ours, theirs = (self._observed(side) for side in (0, 1))
         times = [observed.pop("timestamp") for observed in (ours, theirs)]
         numbers = int(ours["number"], 16) - _FIRST_BLOCK
-        if abs(times[0] - times[1]) > _SECONDS + self._known.seconds_per_block * numbers:
+        if abs(times[0] - times[1]) > _SECONDS + self._differences.seconds_per_block * numbers:
             return f"timestamp {times[0]}, {self._peers[1].name} {times[1]}"
         self._state.pending = ours["receipts"].count(None)
         return "; ".join(map(str, json_differences(theirs, ours)))

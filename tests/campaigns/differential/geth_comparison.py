@@ -171,18 +171,19 @@ def _is_same_failure(method: str, params: list[Any], ours: Any, theirs: Any) -> 
     kinds = {each.kind for each in (ours, theirs) if isinstance(each, Failure)}
     if known.TIME in kinds:
         return True
-    if isinstance(ours, Failure) and isinstance(theirs, Failure) and ours.kind == known.PRECOMPILE:
-        return kinds <= {known.PRECOMPILE, known.OUT_OF_GAS, known.REJECTED}
     if method != "eth_estimateGas" or not isinstance(ours, Failure):
         return bool(ours == theirs)
     if isinstance(theirs, Failure):
+        is_out_of_gas = "gas required exceeds allowance" in theirs.message
+        if ours.kind == known.PRECOMPILE and is_out_of_gas:
+            return True
         return ours == theirs or kinds <= {known.REJECTED, known.OUT_OF_GAS}
     return ours.kind == known.REJECTED and _exceeds_block(params, int(theirs, 16))
 
 
 def _remove_differences_of_traces(params: list[Any], ours: Any, theirs: Any) -> None:
     call, config = params[0], params[2]
-    known.without_reasons_of_precompiled_contracts(ours, theirs)
+    known.without_other_reasons(ours, theirs)
     if config.get("tracer") == "prestateTracer":
         known.without_absent_accounts(theirs)
         if "gasPrice" in call and "authorizationList" in call:

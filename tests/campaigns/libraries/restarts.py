@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from libraries.chains import AnvilProcess, Chain, anvil_arguments, node_arguments
+from differential.anvil import AnvilProcess
+from libraries.chains import Chain, anvil_arguments, node_arguments
 from live.process import LiveNode, Served, foreseal_command
 
 _POLL_SECONDS = 0.05

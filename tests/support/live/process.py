@@ -46,6 +46,7 @@ class Served:
             # A separate process group, so that no child process can outlive it.
             start_new_session=True,
         )
+        self._name = Path(command[0]).name
         self.printed = ""
         """Output to standard output and standard error so far."""
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -96,8 +97,8 @@ class Served:
         if code is not None:
             # The rest of the pipe contains the reason.
             self._reader.join()
-            raise RuntimeError(f"foreseal ended with exit code {code}:\n{self.printed}")
-        return f"foreseal printed:\n{self.printed}"
+            raise RuntimeError(f"{self._name} ended with exit code {code}:\n{self.printed}")
+        return f"{self._name} printed:\n{self.printed}"
 
 
 class PeerProcess(Served):

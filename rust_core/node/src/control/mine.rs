@@ -15,7 +15,7 @@ use crate::{
 const TOGETHER: u64 = 64;
 
 /// Blocks to mine on demand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MiningOrder {
     pub blocks: u64,
     /// Seconds between their timestamps; `None` for the block time.
@@ -61,7 +61,7 @@ impl Sequencer {
     /// With an `interval` (seconds), each block's timestamp is that much later than its parent's. The first
     /// block's timestamp counts from the clock, unless it was set explicitly.
     pub fn mine(&mut self, blocks: u64, interval: Option<u64>) -> Result<(), ControlError> {
-        self.begin_mining(MiningOrder { blocks, interval, begins_now: false, timestamp: None })?;
+        self.begin_mining(MiningOrder { blocks, interval, ..MiningOrder::default() })?;
         let mut left = blocks;
         while left > 0 {
             if self.shared.stopping() {

@@ -55,7 +55,7 @@ pub const METHODS: &[Method] = &[
 
 fn evm_mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let MineOptions { timestamp, blocks } = params.optional()?.unwrap_or_default();
-    let order = MiningOrder { blocks: blocks.unwrap_or(1), interval: None, begins_now: false, timestamp };
+    let order = MiningOrder { blocks: blocks.unwrap_or(1), timestamp, ..MiningOrder::default() };
     run_order(context, order)?;
     Ok(br#""0x0""#.to_vec())
 }
@@ -74,7 +74,7 @@ fn mine(context: &Context<'_>, params: &mut Params<'_>, begins_now: bool) -> Res
     let (blocks, interval): (Option<Number>, Option<Number>) = (params.optional()?, params.optional()?);
     let blocks = blocks.map_or(1, |Number(blocks)| blocks);
     let interval = interval.map(|Number(seconds)| seconds);
-    run_order(context, MiningOrder { blocks, interval, begins_now, timestamp: None })?;
+    run_order(context, MiningOrder { blocks, interval, begins_now, ..MiningOrder::default() })?;
     Ok(NULL.to_vec())
 }
 
