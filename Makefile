@@ -39,6 +39,7 @@ PAYMENTS ?= 10000
 ROUNDS ?= 30
 WHEEL ?=
 X402_SDK ?= $(FORESEAL_SHARED)/vectors/x402-sdk
+AREAS := rpc server store cluster optimism pages payments x402
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -58,7 +59,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments wallets pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate strangers reconcile upgrades promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
+.PHONY: help nightly nightly-tests supply $(AREAS:%=test-%) alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments wallets pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate strangers reconcile promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,10 +90,16 @@ $(CORE): $(VENV)/.run pyproject.toml $(RUST_SOURCES)
 	$(BIN)/maturin develop --profile release
 	@touch $@
 
-build: $(CORE) ## Create .venv and build the core in the release profile
+# Third-party modules of the browser pages, from npm. One of the files stands for all.
+PAGE_LIBRARIES := python/foreseal/pages/vendor/preact/preact.js
+$(PAGE_LIBRARIES): web/package-lock.json web/tools/libraries.py $(wildcard web/declarations/*/*.d.ts) requirements/node.lock | $(VENV)/.run
+	@echo "== Libraries of the browser pages"
+	$(BIN)/python web/tools/libraries.py
+
+build: $(CORE) $(PAGE_LIBRARIES) ## Create .venv, build the core in the release profile and install the libraries of the pages
 
 # Published figures are measured with the profile of the wheel.
-wheel-profile: $(VENV)/.run
+wheel-profile: $(VENV)/.run $(PAGE_LIBRARIES)
 	@echo "== Rust core, profile of the wheel"
 	$(BIN)/maturin develop --profile dist
 	@touch $(CORE)
@@ -112,19 +119,44 @@ shop-pictures: build $(VENV)/.dev ## Save pictures of the running demo shop in d
 pay-page-pictures: build $(VENV)/.dev ## Save pictures of the pay page of x402 in docs/assets/x402 (needs chromium)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m browser.pay_page_pictures docs/assets/x402
 
-test: test-rust test-python ## Run all tests, Rust then Python
+test: test-rust test-python ## Run the tests of the gate, Rust then Python
 
 # A fixed seed gives the same cases every time; `make properties` uses random ones. Each benchmark runs once as a test.
 test-rust: $(VENV)/.run
 	PROPTEST_RNG_SEED=$(SEED) cargo test --release --workspace --quiet
 
 test-python: build $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -m "not nightly" $(ARGS)
 	$(BIN)/python -m pytest benches -n $(PYTEST_WORKERS)
 
-lint: build $(VENV)/.dev ## Check formatting, clippy, ruff, mypy, the stub of the core, and the language of comments, docs and messages
+# Crates and folders of an area; an area without PostgreSQL and without the tests of `make nightly` takes under three minutes.
+CRATES_rpc := foreseal-rpc
+CRATES_store := foreseal-journal foreseal-store foreseal-backup
+CRATES_cluster := foreseal-replication
+CRATES_optimism := foreseal-engine
+TESTS_rpc := $(addprefix tests/,unit/rpc unit/core integration/core integration/simulate integration/openrpc e2e/rpc)
+TESTS_server := $(addprefix tests/,unit/server unit/supervisor integration/server integration/supervisor e2e/server e2e/workers)
+TESTS_store := $(addprefix tests/,e2e/cli integration/cli campaigns/flips campaigns/durability)
+TESTS_cluster := $(addprefix tests/,unit/cluster integration/cluster e2e/cluster e2e/workers)
+TESTS_optimism := $(addprefix tests/,unit/optimism e2e/optimism)
+TESTS_pages := $(addprefix tests/,unit/pages integration/pages e2e/browser)
+TESTS_payments := $(addprefix tests/,unit/payments integration/payments) --ignore=tests/integration/payments/x402
+TESTS_x402 := $(addprefix tests/,integration/payments/x402 e2e/payments/x402)
+$(AREAS:%=test-%): test-%: build $(VENV)/.dev
+	$(if $(CRATES_$*),cargo test --release --quiet $(addprefix -p ,$(CRATES_$*)))
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q -m "not nightly and not postgresql" $(TESTS_$*) $(ARGS)
+
+# Parts of `make nightly`: all of them run, then those that failed are named.
+NIGHTLY := nightly-tests crashes followers schedules flips kills kills-workers hostile mutants wallets payments promises readers simulate \
+	simulate-cluster cluster-faults cluster-equal optimism-equal optimism-kills properties pairings coverage supply
+nightly: build $(VENV)/.dev ## Run the tests that `make test` leaves out, then the campaigns (a night; NIGHTLY="flips kills" selects)
+	failed=; for part in $(NIGHTLY); do $(MAKE) $$part || failed="$$failed $$part"; done; \
+	test -z "$$failed" || { echo "nightly: failed: $$failed" >&2; exit 1; }
+
+lint: build $(VENV)/.dev ## Check formatting, clippy, rustdoc, ruff, mypy, the stub of the core, and the language of comments, docs and messages
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
@@ -164,7 +196,8 @@ load: wheel-profile $(VENV)/.dev ## Measure requests per second against a bare g
 
 compare: wheel-profile $(VENV)/.dev ## Measure Foreseal on both transports and every installed peer; save figures and report (about 30 minutes)
 	$(BIN)/foreseal bench --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
-		--json benches/results/compare.json --html benches/results/compare.html $(ARGS)
+		--json benches/results/compare.json --html target/compare.html $(ARGS)
+	$(BIN)/python -m benches.result_file benches/results/compare.json
 
 streams: wheel-profile $(VENV)/.dev ## Measure submission latency and the fan-out to subscribers; save the results (about 10 minutes)
 	$(BIN)/python -m benches.load.visible
@@ -341,9 +374,6 @@ payment-rate: wheel-profile $(VENV)/.dev ## Measure payments a second and proces
 	$(BIN)/python -m benches.payments --database sqlite --database postgresql --payments 4000 --rate 150 \
 		--events order.captured --save benches/results/payment_delay.json $(ARGS)
 
-upgrades: build $(VENV)/.dev ## Upgrade the database of an earlier release under load (OLD=PATH of its program foreseal)
-	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m upgrades --old $(OLD) $(ARGS)
-
 reconcile: build $(VENV)/.dev ## Process PAYMENTS payments through foreseal pay serve, compare its export with the chain, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)
 
@@ -391,8 +421,12 @@ explorer-load: build $(VENV)/.dev ## Measure calls and submissions with and with
 explorer-archive: build $(VENV)/.dev ## Measure the explorer's pages over CHAIN blocks and over ten, and save the result
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m benches.explorer.archive --blocks $(CHAIN) --save benches/results/explorer_archive.json $(ARGS)
 
-merchant-client: build $(VENV)/.dev ## Generate the Python and TypeScript clients of the merchant service from its OpenAPI document
+merchant-client: build $(VENV)/.dev ## Generate the Python client of the merchant service from its OpenAPI document, and build the TypeScript client (needs Node.js)
 	PYTHONPATH=$(TEST_PATH) $(BIN)/python -m merchant_client
+	@command -v npm >/dev/null || { echo "npm must be on the PATH to build the TypeScript client; the Python client is complete" >&2; exit 1; }
+	@npm ci --loglevel=error --ignore-scripts --fetch-retries=1 --prefix web/merchant-client || { \
+		echo "the packages of the TypeScript client cannot be installed from the registry of npm; the Python client is complete" >&2; exit 1; }
+	npm run --silent build --prefix web/merchant-client
 
 contracts: ## Compile the payment contracts and the contracts of their tests (npm ci, needs Node.js)
 	npm ci --prefix $(COMPILER)
@@ -413,10 +447,20 @@ docs: build $(VENV)/.dev docs/assets/mermaid.min.js ## Render the generated part
 	$(BIN)/python deploy/grafana/render.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+nightly-tests: build $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -m nightly $(ARGS)
+
+# Both programs come from package registries; `tests/unit/architecture/test_supply.py` checks licences and duplicates in the gate.
+supply: build $(VENV)/.dev ## Check licences, duplicates and advisories of all dependencies with cargo-deny and pip-audit (needs the advisory databases)
+	cargo install --locked --quiet --root target/tools cargo-deny
+	target/tools/bin/cargo-deny check
+	$(BIN)/python -m venv target/tools/audit && target/tools/audit/bin/python -m pip install --quiet pip-audit
+	for lock in run dev; do target/tools/audit/bin/pip-audit --disable-pip --no-deps --requirement requirements/$$lock.lock || exit 1; done
+
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python sources
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
 
-package: $(VENV)/.run ## Build the wheel in dist/, to install it (five to ten minutes on two cores)
+package: $(VENV)/.run $(PAGE_LIBRARIES) ## Build the wheel in dist/, to install it (five to ten minutes on two cores)
 	$(BIN)/maturin build --profile dist --out dist
 
 wheel: build $(VENV)/.dev ## Release check: build wheel and source distribution in dist/, install both without Rust, follow the guides, save the result
@@ -435,6 +479,7 @@ lock: $(VENV)/.dev ## Update the pinned Python versions in requirements/*.lock
 		--output-file x402_sdk.lock x402_sdk.in
 
 clean: ## Remove all build outputs
-	rm -rf $(VENV) target dist $(CORE) tests/e2e/clients/node_modules tests/campaigns/differential/node_modules tests/campaigns/libraries/*/node_modules tests/integration/openrpc/node_modules \
-		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules web/merchant-client/node_modules web/merchant-client/dist
+	rm -rf $(VENV) target dist $(CORE) tests/node_modules tests/campaigns/differential/node_modules tests/campaigns/libraries/*/node_modules tests/integration/openrpc/node_modules \
+		tests/support/payments/x402/pairings/node_modules $(COMPILER)/node_modules web/node_modules python/foreseal/pages/vendor web/merchant-client/node_modules web/merchant-client/dist \
+		web/merchant-client/openapi.json web/merchant-client/src/api.ts
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,24 @@ import yaml
 from foreseal._core import openrpc
 from foreseal.rpc.call_costs import COSTS
 from foreseal.server.metrics import FAMILIES
-from foreseal.server.settings import Setting
+from foreseal.server.settings import TABLE, Setting
+from foreseal.server.settings import Settings as SettingsOfNode
 from foreseal.server.settings.groups import GROUPS, grouped
 from foreseal.server.settings.kinds import Flag, in_toml
+from foreseal.server.settings.limit_rows import FIXED_LIMITS, LIMITS
 from foreseal.server.settings.model import default_value
+from foreseal.server.settings.public_limits import PUBLIC_SHARES, lower_limits
 from foreseal.server.settings.setting import COMMANDS
 
 DOCS = Path(__file__).resolve().parent
-# A part of an annotation that Prometheus replaces.
-_TEMPLATE = re.compile(r"\{\{.*?\}\}")
+# A label or the value, which Prometheus inserts into an annotation.
+_TEMPLATE = re.compile(r"\{\{ \$(?:labels\.)?(\w+).*?\}\}")
+_ALERT = re.compile(r"\bForeseal[A-Z]\w+")
+_ITEM = re.compile(r"\n(?=\* |\d+\. )")
+_MARK = re.compile(r"(?:\*|\d+\.) ")
+# Limits in bytes, by the end of their name.
+_BYTES = "body", "response", "_bytes"
+_MIB = 1 << 20
 _METHOD = re.compile(r"\b((?:eth|txpool|foreseal)_\w+)")
 
 
@@ -80,6 +90,38 @@ def _meaning(setting: Setting) -> str:
     return " ".join(part for part in (words, setting.more, alone) if part)
 
 
+def limits() -> str:
+    """Return the table of limits: its value for all callers, its share and value for public ones, and its setting."""
+    node = SettingsOfNode(Path())
+    rows = [*LIMITS, *(limit.row for limit in FIXED_LIMITS)]
+    lines = ["| limit | meaning | all callers | public callers | share | setting |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        part, _, name = row.path.partition(".")
+        value = getattr(getattr(node, part), name)
+        tier = lower_limits(getattr(node, part), getattr(node, f"public_{part}"))
+        own = f"public.{name}"
+        setting = f"`{row.flag}`" if row.key in TABLE else ""
+        cells = (
+            f"`{name}`",
+            " ".join(filter(None, (_METHOD.sub(r"`\1`", row.help), row.more))),
+            _limit_value(row, value),
+            _limit_value(row, getattr(tier, name)),
+            str(PUBLIC_SHARES.get(name, "")),
+            ", ".join(filter(None, (setting, f"`{TABLE[own].flag}`" if own in TABLE else ""))),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _limit_value(row: Setting, value: int | None) -> str:
+    if value is None:
+        return row.unset
+    if row.path.endswith(_BYTES) and value >= _MIB:
+        return f"{value // _MIB} MiB"
+    plain = row.kind.plain(value)
+    return f"{plain:,}" if isinstance(plain, int) else str(plain)
+
+
 def metrics() -> str:
     """Return the table of metrics."""
     lines = ["| name | kind | labels | is |", "|---|---|---|---|"]
@@ -98,25 +140,58 @@ def costs() -> str:
     return "\n".join(["| cost | methods |", "|---|---|", *lines, "| 1 | all others |"])
 
 
+def _rules() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the name of each file of alert rules with its rules."""
+    for file in sorted((DOCS.parent / "deploy" / "prometheus").glob("*.rules.yml")):
+        yield file.name, [rule for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]]
+
+
 def alerts() -> str:
-    """Return the tables of alerts, one for each file of rules."""
-    return "\n\n".join(map(_alerts, sorted((DOCS.parent / "deploy" / "prometheus").glob("*.rules.yml"))))
-
-
-def _alerts(file: Path) -> str:
-    lines = [f"### {file.name}\n", "| alert | severity | fires after | description |", "|---|---|---|---|"]
-    for group in yaml.safe_load(file.read_text())["groups"]:
-        for rule in group["rules"]:
-            name, notes = rule["alert"], rule["annotations"]
-            description = _TEMPLATE.sub("…", notes["description"])
-            cells = (
-                f"[{name}](runbooks/{name}.md)",
-                rule["labels"]["severity"],
-                rule.get("for", "at once"),
-                description,
-            )
-            lines.append(f"| {' | '.join(cells)} |")
+    """Return the index of alerts, one row for each file of rules."""
+    severities = ("critical", "warning", "info")
+    lines = [f"| rules | {' | '.join(severities)} |", "|---|---|---|---|"]
+    for file, rules in _rules():
+        cells = [
+            ", ".join(_alert_link(rule["alert"]) for rule in rules if rule["labels"]["severity"] == severity)
+            for severity in severities
+        ]
+        lines.append(f"| `{file}` | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def runbooks() -> str:
+    """Return the section of each alert: severity, expression, and the text of its annotations."""
+    return "\n\n".join(part for file, rules in _rules() for rule in rules for part in _runbook(file, rule))
+
+
+def _runbook(file: str, rule: dict[str, Any]) -> Iterator[str]:
+    notes = rule["annotations"]
+    fires = f"after {rule['for']}" if "for" in rule else "at once"
+    yield f"## {rule['alert']}"
+    yield f"Severity **{rule['labels']['severity']}**, fires {fires}, in `{file}`:"
+    yield f"```promql\n{rule['expr'].strip()}\n```"
+    yield _annotation(_TEMPLATE.sub(r"`\1`", f"{notes['summary']} {notes['description']}"))
+    yield f"**Likely causes**\n\n{_annotation(notes['likely_causes'])}"
+    yield f"**First commands**\n\n```text\n{notes['first_commands'].strip()}\n```"
+    yield f"**Resolution**\n\n{_annotation(notes['resolution'])}"
+
+
+def _annotation(text: str) -> str:
+    """Return a paragraph or list of an annotation, with links of this page and wrapped."""
+    lines = []
+    for item in _ITEM.split(text.strip()):
+        words = _ALERT.sub(lambda match: _alert_link(match[0]), item)
+        words = words.replace("](docs/operate/", "](").replace("](docs/", "](../")
+        mark = _MARK.match(item)
+        indent = " " * len(mark[0]) if mark else ""
+        lines += textwrap.wrap(
+            " ".join(words.split()), 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines)
+
+
+def _alert_link(name: str) -> str:
+    return f"[{name}](#{name.lower()})"
 
 
 _FOR = {
@@ -228,7 +303,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "settings": settings,
     "metrics": metrics,
     "alerts": alerts,
+    "runbooks": runbooks,
     "costs": costs,
+    "limits": limits,
     "methods": methods,
     "errors": errors,
     "subscriptions": subscriptions,

@@ -24,9 +24,10 @@ from benches.big_state.state_reads import WORKING_SET, check_answers, read_rates
 from benches.big_state.step_rounds import BLOCK_TIME, STEP, StepRounds, transfers_per_step
 from benches.cluster.process_sample import disk_use
 from benches.load.launched_node import LaunchedNode, launched_node
+from benches.result_file import save
 from benches.sustained.watch import read_value
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 PLOT = Path(__file__).parents[2] / "docs" / "images" / "big_state.svg"
 PACKAGES = ("orjson", "uvloop")

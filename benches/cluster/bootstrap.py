@@ -17,8 +17,9 @@ from benches.cluster.long_chain import give_long_chain
 from benches.cluster.process_sample import cpu_seconds, disk_use, resident_mb
 from benches.cluster.tick_watch import TickWatch, tick_figures
 from benches.cluster.transfer_stream import TransferStream
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.cluster.node_process import NodeProcess, ReplicaRole, SequencerRole
 from foreseal.errors import NodeError
 from journal_import import import_journal

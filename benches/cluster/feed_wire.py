@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-WIRE_VERSION = 7
+WIRE_VERSION = 1
 _PREAMBLE, _GREETING = b"FSEALTP1", b"FSEALFED"
 _HELLO, _ALIVE = 1, 2
 APPEND, END = 2, 6

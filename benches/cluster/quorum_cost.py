@@ -14,9 +14,10 @@ import uvloop
 from benches.cluster.bench_nodes import BenchNodes, bench_nodes
 from benches.cluster.cost_figures import CostRounds, run_round
 from benches.cluster.transfer_stream import request_body
+from benches.result_file import save
 
 from foreseal.bench.node import BenchNode
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.cluster.node_process import NodeProcess
 from transfer_accounts import TransferAccount, transfer_accounts
 

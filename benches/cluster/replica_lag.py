@@ -25,8 +25,9 @@ from benches.cluster.process_sample import cpu_seconds, resident_mb
 from benches.cluster.transaction_watch import TransactionWatch
 from benches.cluster.transfer_stream import StreamRecord, TransferStream
 from benches.load.lanes import fail_with, until
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.cluster.node_process import NodeProcess, ReplicaRole, SequencerRole
 from foreseal.ports import next_free_port
 from transfer_accounts import CHAIN_ID, transfer_accounts

@@ -19,8 +19,9 @@ from benches.cluster.histogram import read_histogram
 from benches.cluster.process_sample import sample
 from benches.cluster.soak_series import SoakSeries
 from benches.cluster.transfer_stream import StreamRecord, TransferStream
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.cluster.node_process import NodeProcess
 from transfer_accounts import transfer_accounts
 

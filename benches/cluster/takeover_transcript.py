@@ -17,11 +17,12 @@ from typing import Any
 
 import orjson
 from benches.cluster.bench_nodes import PROGRAM, BenchNodes, bench_nodes
+from benches.result_file import save
 
 from cluster.campaign import signer_of_step
 from cluster.observed_cluster import ObservedCluster
 from cluster.recording import Recording, ShownStep
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.cluster.node_process import NodeProcess
 from foreseal.preconfirmation import contradiction, verify_preconfirmation
 from transfer_accounts import CHAIN_ID

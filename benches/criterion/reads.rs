@@ -65,14 +65,14 @@ impl Site {
     }
 
     fn open(&self, recent: BlockWindow) -> Opened {
-        let surroundings = NodeEnvironment {
+        let environment = NodeEnvironment {
             clock: self.clock.clone(),
             randomness: counting(),
             secret: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(RealDisk),
         };
         let settings = self.settings(self.folder.path(), recent);
-        let node = Node::open(settings, surroundings).expect("the node opens");
+        let node = Node::open(settings, environment).expect("the node opens");
         let producer = node.start_stepped().expect("the node starts").expect("it produces");
         Opened { api: Api::new(Arc::new(node), Limits::default(), B256::ZERO), producer }
     }

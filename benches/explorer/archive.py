@@ -7,10 +7,11 @@ from typing import Any
 
 from benches.explorer.content import ExplorerContent, ShownPage, send_content, send_transfers
 from benches.explorer.pages import measure
+from benches.result_file import save
 
 from browser import Chromium, running_chromium
 from browser.explorer import ExplorerChain
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from live import LiveNode, live_node, wait_for
 
 PACKAGES = ("playwright",)

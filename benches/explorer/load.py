@@ -14,9 +14,10 @@ import aiohttp
 import orjson
 from benches.explorer.content import ExplorerContent, send_content
 from benches.explorer.viewer import RecordedSession, Viewer, record_session
+from benches.result_file import save
 
 from browser.explorer import ExplorerChain, call_data
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.sending import signed
 

@@ -8,8 +8,9 @@ from statistics import median
 from typing import Any
 
 from benches.explorer.page_timing import PageTiming
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 PACKAGES = ("playwright",)
 BOUNDS = {"kilobytes": 150, "first_paint_ms": 500}

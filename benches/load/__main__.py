@@ -12,8 +12,9 @@ from pathlib import Path
 import orjson
 import uvloop
 from benches.load.client import CONNECTIONS, run, wait_until_it_answers
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 from foreseal.server.sockets.listening import TRANSPORTS
 

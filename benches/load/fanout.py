@@ -30,9 +30,10 @@ from benches.load.client import wait_until_it_answers
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.visible import deploy
 from benches.load.wallets import wallets
+from benches.result_file import save
 
 from foreseal.bench.process_usage import ProcessGroup
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
 PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")

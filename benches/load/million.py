@@ -9,11 +9,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from foreseal.bench.provenance import read_provenance, save
+from benches.result_file import save
+
+from foreseal.bench.provenance import read_provenance
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benches" / "results" / "million.json"
-PLOT = ROOT / "docs" / "million.svg"
+PLOT = ROOT / "docs" / "images" / "million.svg"
 
 WIDTH, HEIGHT, MARGIN = 760, 320, 56
 MEGA = 1_000_000

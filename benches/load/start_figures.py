@@ -16,13 +16,14 @@ from typing import Any
 
 from benches.python.codec_cases import codec_cases
 from benches.python.peer_ratios import measure
+from benches.result_file import save
 
 from foreseal.bench.chain_content import ContentShape
 from foreseal.bench.content_writer import ContentWriter
 from foreseal.bench.peers import KINDS, PeerProcess
 from foreseal.bench.process_usage import ProcessGroup
 from foreseal.bench.progress import ProgressUpdate
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.bench.throughput import KINDS as SENDS
 from foreseal.bench.throughput import compare_throughput
 

@@ -19,8 +19,9 @@ import uvloop
 from benches.load.__main__ import served
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path(__file__).parents[1] / "results" / "sync_send.json"
 METHOD = "eth_sendRawTransactionSync"

@@ -23,8 +23,9 @@ from benches.load.__main__ import served
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 from benches.load.websocket import Subscriber
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path(__file__).parents[1] / "results" / "visible.json"
 PACKAGES = ("granian", "orjson", "uvloop")

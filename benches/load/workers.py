@@ -22,8 +22,9 @@ import uvloop
 from benches.load.client import CONNECTIONS, run
 from benches.load.lanes import Lane, quantiles
 from benches.load.wallets import wallets
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.bench.run_metrics import Latencies, RunMetrics
 
 RESULT = Path(__file__).parents[1] / "results" / "workers.json"

@@ -20,8 +20,9 @@ from benches.many_cores.measurement import ACCOUNTS, CALLS, closed_figures, read
 from benches.many_cores.node_processes import find_processes, wait_until_loaded
 from benches.many_cores.placement import pin, place
 from benches.many_cores.send_cost import max_workers, per_added_core, send_cost
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from foreseal.ports import next_free_port
 from foreseal.server.sockets.listening import ASGI, NATIVE
 

@@ -46,13 +46,13 @@ fn main() {
         blocks += 1;
         B256::from(U256::from(blocks))
     });
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: clock.clone(),
         randomness,
         secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(RealDisk),
     };
-    let node = Arc::new(Node::open(settings, surroundings).expect("the node opens"));
+    let node = Arc::new(Node::open(settings, environment).expect("the node opens"));
     let producer = node.start_stepped().expect("the node starts").expect("it produces");
     let mut run = Run { node, producer, clock, wallets, accounts, sent: 0 };
     run.go(total);

@@ -45,13 +45,13 @@ impl Site {
         }
         let settings = Settings { genesis: Some(genesis), ..Settings::new(folder.path().to_owned()) };
         let clock = Arc::new(SteppedClock::default());
-        let surroundings = NodeEnvironment {
+        let environment = NodeEnvironment {
             clock: clock.clone(),
             randomness: counting(),
             secret: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(RealDisk),
         };
-        let node = Arc::new(Node::open(settings, surroundings).expect("the node opens"));
+        let node = Arc::new(Node::open(settings, environment).expect("the node opens"));
         let producer = node.start_stepped().expect("the node starts").expect("it produces");
         Self { accounts, node, producer, clock, sent: 0, taken: Vec::new(), _folder: folder }
     }

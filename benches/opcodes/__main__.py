@@ -19,8 +19,9 @@ from benches.opcodes.measurement import MIN_MGAS_S, MIN_RATIO, Measurement, line
 from benches.opcodes.node_calls import NODE_OPTIONS, NodeCalls
 from benches.opcodes.rows import Row
 from benches.opcodes.table import all_rows, select
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 PACKAGES = ("orjson", "uvloop")
 GAS, ROUNDS = 50_000_000, 3

@@ -11,8 +11,9 @@ from typing import Any
 
 from benches.optimism.new_payload import measure_new_payload
 from benches.optimism.step_rounds import measure_steps
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path(__file__).parents[1] / "results" / "optimism_cost.json"
 BLOCK_SIZES, STEP_SIZES = (200, 2_000), (100, 1_000, 5_000)

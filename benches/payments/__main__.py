@@ -24,7 +24,9 @@ from benches.payments.http_client import Connection, Target
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/campaigns")]
 
-from foreseal.bench.provenance import read_provenance, save  # noqa: E402
+from benches.result_file import save  # noqa: E402
+
+from foreseal.bench.provenance import read_provenance  # noqa: E402
 from foreseal.codec import sign_digests  # noqa: E402
 from foreseal.payments.contracts.development import BATCH_CAPTURE, NAME, TOKEN, VERSION  # noqa: E402
 from foreseal.payments.typed_data import Domain, ReceiveAuthorization, random_nonce  # noqa: E402

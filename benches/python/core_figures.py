@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foreseal.bench.provenance import read_provenance, save
+from benches.result_file import save
+
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path("benches/results/core.json")
 CRITERION = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "criterion"

@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 
 from benches.python.core_figures import CRITERION
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path("benches/results/import.json")
 # File in which the suite writes its measurements.

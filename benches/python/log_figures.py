@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 
 from benches.python.core_figures import nanoseconds
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path("benches/results/logs.json")
 RANGES = (1, 100, 2_000, 100_000, 200_000)

@@ -13,8 +13,9 @@ from time import perf_counter
 from benches.python.case import Case
 from benches.python.codec_cases import codec_cases
 from benches.python.execution_cases import execution_cases
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 # Many short rounds: on a busy machine some of them run undisturbed, and the best one counts.
 ROUND_SECONDS = 0.002

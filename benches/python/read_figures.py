@@ -9,8 +9,9 @@ from pathlib import Path
 from statistics import median
 
 from benches.python.core_figures import CRITERION, nanoseconds
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path("benches/results/reads.json")
 # File in which the suite writes its measurements without criterion.

@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 from benches.python.core_figures import Figure, measured
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path("benches/results/signing.json")
 FIGURES = (

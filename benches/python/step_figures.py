@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from foreseal.bench.provenance import read_provenance, save
+from benches.result_file import save
+
+from foreseal.bench.provenance import read_provenance
 
 RESULT = Path("benches/results/step_root.json")
 TARGET = 1.5

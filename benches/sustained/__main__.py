@@ -16,13 +16,14 @@ import uvloop
 from benches.load.lanes import fail_with, until
 from benches.load.launched_node import LaunchedNode, dev_node
 from benches.load.wallets import Wallet, wallets
+from benches.result_file import save
 from benches.sustained.figures import STEP_MS, charts, summary
 from benches.sustained.load import READ_INTERVAL, READS_PER_SECOND, SUBSCRIBERS, Readers, Sending, Subscribers
 from benches.sustained.search import FIRST_RATE, Trial, confirm, find_highest, wait_until
 from benches.sustained.sender import SENDERS
 from benches.sustained.watch import PROBES_PER_SECOND, Prober, Watch, rows
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 ROOT = Path(__file__).parents[2]
 PLOT = ROOT / "docs" / "images" / "sustained.svg"

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from benches.result_file import save
 from benches.testing_suite.environment import prepare, versions
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 
 HERE = Path(__file__).parent
 PROJECT = HERE / "project"

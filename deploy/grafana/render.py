@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from prometheus_client import Counter, Histogram
+
 from foreseal.payments.hosting.router import MerchantRouter
+from foreseal.payments.metrics import SampledMetric, full_name
 from foreseal.payments.workers.service_metrics import ServiceMetrics
 from foreseal.server.metrics import FAMILIES
 
@@ -90,8 +93,16 @@ def pay_metrics() -> list[ShownMetric]:
     # The metrics read these objects only when they are rendered.
     unread: Any = None
     metrics.sample(unread, unread, unread)
-    found = (*metrics.metrics, *MerchantRouter({}, unread, 1, 1).metrics)
-    return [ShownMetric(metric.name, metric.kind, metric.help, metric.labels) for metric in found]
+    router = MerchantRouter({}, unread, 1, 1)
+    found = (*metrics.metrics, router.rejected, router.rejected_shoppers)
+    return [_shown(metric) for metric in found]
+
+
+def _shown(metric: Counter | Histogram | SampledMetric) -> ShownMetric:
+    (family,) = metric.describe()
+    # The package has no public name for the labels of its own metrics.
+    labels = metric.labels if isinstance(metric, SampledMetric) else metric._labelnames
+    return ShownMetric(full_name(family), family.type, family.documentation, tuple(labels))
 
 
 def queries(metric: ShownMetric) -> Iterator[tuple[str, str]]:

@@ -95,9 +95,9 @@ impl TestChain {
         let clock = Arc::new(SteppedClock::default());
         let randomness = counting();
         let secret = Box::new(|| B256::repeat_byte(1));
-        let surroundings =
+        let environment =
             NodeEnvironment { clock: clock.clone(), randomness, secret, disk: Arc::new(RealDisk) };
-        let node = Node::open(settings, surroundings).expect("a new data directory opens");
+        let node = Node::open(settings, environment).expect("a new data directory opens");
         let api = Api::new(Arc::new(node), LIMITS, B256::ZERO);
         Self { api, sent: Vec::new(), clock, producer: None, datadir }
     }

@@ -12,7 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from foreseal.bench.provenance import read_provenance, save
+from benches.result_file import save
+
+from foreseal.bench.provenance import read_provenance
 from repository import ROOT
 
 

@@ -1,6 +1,7 @@
 """Keys, a clock and an application for tests of access control."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class FakeCaller:
 
     def __init__(self) -> None:
         self.used = 0
+        self.running = 0
 
     def charge(self, now: int, used: int) -> int:
         self.used += used
@@ -68,11 +70,10 @@ def rated(public: str | int = 0, dedicated: str | int = 0, **more: Any) -> Acces
     )
 
 
-def running(
-    folder: Path, use: Callable[[App, FakeNode], Awaitable[None]], clock: Clock | None = None, **settings: Any
-) -> FakeNode:
-    """Run `use` against an application on a double of the node, with `folder` as its data directory."""
+@asynccontextmanager
+async def running(folder: Path, clock: Clock | None = None, **settings: Any) -> AsyncIterator[tuple[App, FakeNode]]:
+    """Start an application on a double of the node, with `folder` as its data directory."""
     node = FakeNode()
     app = App(Settings(datadir=folder, **settings), make_node=lambda _: node, clock=clock or Clock())
-    started(app, lambda app: use(app, node))
-    return node
+    async with started(app):
+        yield app, node

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -189,28 +190,24 @@ async def ending_of(socket: Socket) -> Closed:
         return closed
 
 
-def served(
-    use: Callable[[App, FakeNode], Awaitable[None]], *, limits: Limits | None = None, **settings: Any
-) -> FakeNode:
-    """Run `use` against a started application; no subscribed channel may remain in the node's double."""
+@asynccontextmanager
+async def served(*, limits: Limits | None = None, **settings: Any) -> AsyncIterator[tuple[App, FakeNode]]:
+    """Start an application on a double of the node; at its end no subscribed channel may remain in the double."""
     node = FakeNode()
     chosen = Settings(datadir=Path("unused"), limits=limits or Limits(), **settings)
-    started(App(chosen, make_node=lambda _: node), lambda app: use(app, node))
+    async with started(App(chosen, make_node=lambda _: node)) as app:
+        yield app, node
     assert node.channels == {}
-    return node
 
 
-def started(app: App, use: Callable[[App], Awaitable[None]]) -> None:
-    """Run `use` between the start of an application and its end."""
-
-    async def run() -> None:
-        await app.startup()
-        try:
-            await use(app)
-        finally:
-            await app.shutdown()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def started(app: App) -> AsyncIterator[App]:
+    """Start an application, and shut it down at the end."""
+    await app.startup()
+    try:
+        yield app
+    finally:
+        await app.shutdown()
 
 
 def call(method: str, *params: Any, **more: Any) -> dict[str, Any]:

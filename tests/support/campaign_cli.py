@@ -1,11 +1,14 @@
 """Common options of the long test forms, and output of their results."""
 
 import argparse
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from foreseal.bench.provenance import read_provenance, save
+from benches.result_file import save
+
+from foreseal.bench.provenance import read_provenance
 
 T = TypeVar("T", int, float)
 # Number of faults that are printed; all of them count.
@@ -33,12 +36,23 @@ def quantile(times: Sequence[T], part: float) -> T:
     return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
 
 
-def conclude(found: Any, faults: Sequence[object], file: Path | None, origins: tuple[str, tuple[str, ...]]) -> int:
+def conclude(
+    found: Any,
+    faults: Sequence[object],
+    file: Path | None,
+    origins: tuple[str, tuple[str, ...]],
+    data: Path | None = None,
+) -> int:
     """Save `found`, a summary dataclass or a list of them, if requested, and return the exit code.
 
-    `origins` is the command that made it, and the packages whose versions matter.
+    `origins` is the command that made it, and the packages whose versions matter. `data` is the folder of the
+    campaign, which remains only if there are faults.
     """
     if file is not None:
         text = [str(each) for each in found] if isinstance(found, list) else str(found)
         save({**read_provenance(*origins), "summary": text, "figures": found}, file)
+    if data is not None and faults:
+        print(f"recordings and data are in {data}")
+    elif data is not None:
+        shutil.rmtree(data)
     return 1 if faults else 0

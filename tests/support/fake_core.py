@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import orjson
 
-from foreseal._core import ParsedBody, parse_body
+from foreseal._core import Caller, Entrance, PendingBody
 from foreseal.errors import RpcError
 from foreseal.rpc.call_metrics import BOUNDS
-from foreseal.rpc.core_protocol import Notification, StepPosition
+from foreseal.rpc.core_protocol import EntranceLimits, Notification, StepPosition
 
+LIMITS = EntranceLimits(response=1 << 26, values=1000, depth=64, batch=100, parsed=32 << 10, quick=0.0001, calls=1024)
 KINDS = {"newHeads", "logs", "newPendingTransactions"}
 
 
@@ -22,6 +23,24 @@ def step_hash(index: int) -> str:
 def cursor_of(place: StepPosition) -> dict[str, str]:
     """Return a cursor as JSON."""
     return {"block": hex(place[0]), "index": hex(place[1]), "hash": place[2]}
+
+
+@runtime_checkable
+class RunningCalls(Protocol):
+    """A caller whose calls in progress are counted."""
+
+    running: int
+
+
+class CountedCaller:
+    """A caller of the core whose calls in progress at the double are counted."""
+
+    def __init__(self, *given: Any) -> None:
+        self.caller = Caller(*given)
+        self.running = 0
+
+    def charge(self, now: int, used: int) -> int:
+        return self.caller.charge(now, used)
 
 
 class FakeView:
@@ -36,30 +55,34 @@ class FakeView:
 
 
 class FakeEntrance:
-    """An entrance without a fast path."""
+    """The entrance of the core without methods of its own: each call is left to the double."""
 
-    def __init__(self, *, values: int, depth: int, batch: int) -> None:
-        self._limits = {"values": values, "depth": depth, "batch": batch}
+    def __init__(self, limits: EntranceLimits = LIMITS) -> None:
+        self._entrance = Entrance(limits)
 
     def respond(
-        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: object = None
+        self,
+        data: bytes,
+        start: int = 0,
+        head: bytes | None = None,
+        caller: object = None,
+        is_connection: bool = False,
+        may_be_large: bool = False,
     ) -> Any:
-        return self.parse(data[start:])
+        known = caller.caller if isinstance(caller, CountedCaller) else caller if isinstance(caller, Caller) else None
+        return self._entrance.respond(data, start, head, known, is_connection, may_be_large)
 
-    def parse(self, body: bytes) -> ParsedBody:
-        return parse_body(body, **self._limits)
-
-    def respond_to_frames(self, data: bytes, most: int) -> Any:
+    def respond_to_frames(self, data: bytes, most: int, caller: object = None) -> Any:
         return None
 
     def exclude(self, method: str) -> None:
         pass
 
     def drain_calls(self) -> list[tuple[str, int, float]]:
-        return []
+        return self._entrance.drain_calls()
 
     def drain_failed_calls(self) -> list[tuple[str, int, int]]:
-        return []
+        return self._entrance.drain_failed_calls()
 
 
 class FakeDeferred:
@@ -102,6 +125,9 @@ class FakeNode:
         self._done: list[tuple[int, bytes | RpcError]] = []
         self._notices: list[Notification] = []
         self._channel = self._sequence = 0
+        # The body whose calls are answered from one view, and the callers of calls in progress.
+        self._pinned: tuple[PendingBody, FakeView] | None = None
+        self._callers: dict[int, RunningCalls] = {}
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def __del__(self) -> None:
@@ -132,10 +158,12 @@ class FakeNode:
     def in_mode(self, name: str) -> "FakeNode":
         return self
 
-    def entrance(
-        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
-    ) -> FakeEntrance:
-        return FakeEntrance(values=values, depth=depth, batch=batch)
+    def entrance(self, limits: EntranceLimits) -> FakeEntrance:
+        return FakeEntrance(limits)
+
+    @property
+    def running(self) -> int:
+        return len(self.held) + len(self._done)
 
     def cancel(self, ticket: int) -> None:
         self.cancelled.append(ticket)
@@ -143,11 +171,17 @@ class FakeNode:
     def waiting(self) -> list[tuple[str, float]]:
         return [("submission", 0.0), ("read", 0.25)]
 
-    def view(self) -> FakeView:
-        return FakeView(self, self.block)
+    def view_of(self, body: PendingBody) -> FakeView:
+        if self._pinned is None or self._pinned[0] is not body:
+            self._pinned = body, FakeView(self, self.block)
+        return self._pinned[1]
 
     def call(self, method: str, params: bytes, ticket: int, caller: object = None) -> bytes | None:
-        return self.answer(method, params, ticket, self.block)
+        answer = self.answer(method, params, ticket, self.block)
+        if answer is None and isinstance(caller, RunningCalls) and not isinstance(caller, Caller):
+            self._callers[ticket] = caller
+            caller.running += 1
+        return answer
 
     def answer(self, method: str, params: bytes, ticket: int, block: int) -> bytes | None:
         self.calls.append((method, params))
@@ -230,6 +264,10 @@ class FakeNode:
     def drain(self) -> tuple[list[tuple[int, bytes | RpcError]], list[Notification]]:
         os.eventfd_read(self._event)
         done, self._done = self._done, []
+        for ticket, _ in done:
+            caller = self._callers.pop(ticket, None)
+            if caller is not None:
+                caller.running -= 1
         notices, self._notices = self._notices, []
         return done, notices
 

@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.request import Request, urlopen
 
-from http_thread import running_server
+from http_thread import QuietHandler, running_server
 
 Exchange = Callable[[bytes, bytes], bytes]
 """Returns the response to send, from a request and the node's response."""
@@ -26,21 +26,14 @@ class _Server(ThreadingHTTPServer):
 def forwarded(url: str, exchange: Exchange) -> Iterator[str]:
     """Serve a proxy to the node at `url`; yield its URL. `exchange` may run on several threads at once."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            request = self.rfile.read(int(self.headers["Content-Length"]))
+            request = self.read_body()
             with urlopen(Request(url, request, {"Content-Type": "application/json"})) as answered:
                 response = exchange(request, answered.read())
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(response)))
-            self.end_headers()
-            self.wfile.write(response)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Log nothing."""
+            self.respond(200, response, content_type="application/json")
 
     with running_server(_Server(("127.0.0.1", 0), Handler)) as proxy:
         yield proxy

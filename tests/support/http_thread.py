@@ -3,7 +3,28 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer
+
+
+class QuietHandler(BaseHTTPRequestHandler):
+    """A handler that reads whole bodies, sends whole responses, and logs nothing."""
+
+    def read_body(self) -> bytes:
+        """Return the body of the request."""
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def respond(self, status: int, body: bytes = b"", **headers: str) -> None:
+        """Send a response; an underscore in the name of a header is a hyphen."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""
 
 
 @contextmanager

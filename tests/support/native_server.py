@@ -1,10 +1,9 @@
 """The native transport on a double of the node, and connections without sockets."""
 
-import asyncio
 import contextlib
 import json
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -74,37 +73,49 @@ class Served:
         return wire.protocol, wire
 
 
-def serving(
-    use: Callable[[Served], Awaitable[None]],
+@contextlib.asynccontextmanager
+async def serving(
     max_open: int = 1024,
     tls: TlsFiles | None = None,
     iteration: float = math.inf,
     folder: Path = Path("unused"),
     **settings: Any,
-) -> None:
-    """Run `use` against the native transport on a double of the node.
+) -> AsyncIterator[Served]:
+    """Start the native transport on a double of the node.
 
     `iteration` is the time in seconds of one connection, and of all together, in an iteration of the event loop. By
     default it is infinite, so that a busy machine changes nothing.
     """
-
-    async def run() -> None:
-        with contextlib.ExitStack() as patches:
-            for module in (backlog, http, websocket):
-                patches.enter_context(patch.object(module, "_MAX_ITERATION", iteration))
-            await serve()
-
-    async def serve() -> None:
-        node = FakeNode()
-        app = App(Settings(folder, **settings), make_node=lambda _: node)
+    node = FakeNode()
+    app = App(Settings(folder, **settings), make_node=lambda _: node)
+    with contextlib.ExitStack() as patches:
+        for module in (backlog, http, websocket):
+            patches.enter_context(patch.object(module, "_MAX_ITERATION", iteration))
         await app.startup()
         listener = NativeListener(app.endpoint, listen("127.0.0.1", 0), tls, max_open)
         try:
-            await use(Served(app, listener, node))
+            yield Served(app, listener, node)
         finally:
             for connection in tuple(listener._open):
                 connection.connection_lost(None)  # type: ignore[attr-defined]
             await listener.stop(0)
             await app.shutdown()
 
-    asyncio.run(run())
+
+@contextlib.asynccontextmanager
+async def bare_connection(
+    settings: Settings, make_node: Callable[..., FakeNode] = FakeNode, *, alone: bool = True
+) -> AsyncIterator[tuple[NativeListener, HttpConnection, BareTransport]]:
+    """Start a listener and yield it with a connection and its transport.
+
+    Without `alone`, short responses are written at the end of an iteration of the event loop.
+    """
+    app = App(settings, make_node=make_node)
+    await app.startup()
+    listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
+    listener.write_batch.alone = alone
+    http, transport = HttpConnection(listener), BareTransport()
+    http.connection_made(transport)
+    yield listener, http, transport
+    await listener.stop(0)
+    await app.shutdown()

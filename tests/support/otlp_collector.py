@@ -13,7 +13,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from http_thread import running_server
+from http_thread import QuietHandler, running_server
 
 _REQUESTS: dict[str, type[Message]] = {
     "/v1/traces": ExportTraceServiceRequest,
@@ -31,20 +31,15 @@ class OtlpCollector(http.server.ThreadingHTTPServer):
         """Decoded requests in the order of their arrival."""
         received = self.received
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.read_body()
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
                 message = _REQUESTS[self.path]()
                 message.ParseFromString(body)
                 received.append(message)
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
+                self.respond(200)
 
         super().__init__(("127.0.0.1", 0), Handler)
 

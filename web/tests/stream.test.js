@@ -76,7 +76,13 @@ function harness(create) {
   return { stream, sockets, states, fire, socket: () => /** @type {FakeSocket} */ (sockets.at(-1)) };
 }
 
-/** @param {number} number @param {number} index @param {string} hash @param {string} parent @param {boolean} [removed] */
+/**
+ * @param {number} number
+ * @param {number} index
+ * @param {string} hash
+ * @param {string} parent
+ * @param {boolean} [removed]
+ */
 const step = (number, index, hash, parent, removed = false) => ({
   number: `0x${number.toString(16)}`, index: `0x${index.toString(16)}`, hash, parent, time: '0x1', signature: null, header: {}, transactions: [], receipts: [], removed,
 });

@@ -6,7 +6,10 @@ import { Wallet, WalletError, discoverWallets } from '../lib/wallet.js';
 const ACCOUNT = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const NETWORK = { chainId: 31337, name: 'Test', rpcUrl: 'http://node/', currency: { name: 'Ether', symbol: 'ETH', decimals: 18 } };
 
-/** Wallet that behaves like MetaMask. @param {{chainId?: string, chains?: string[], accounts?: string[], rejects?: string[]}} [state] */
+/**
+ * Wallet that behaves like MetaMask.
+ * @param {{chainId?: string, chains?: string[], accounts?: string[], rejects?: string[]}} [state]
+ */
 function provider({ chainId = '0x1', chains = ['0x1'], accounts = [ACCOUNT.toLowerCase()], rejects = [] } = {}) {
   /** @type {{method: string, params?: any}[]} */
   const calls = [];

@@ -1,6 +1,6 @@
 """Samples the stacks of a node's processes with `perf` of Linux: all threads, native code and kernel.
 
-ADR 0137 has the reasons for perf and its limits.
+docs/design/decisions/tests-and-benchmarks.md has the reasons for perf and its limits.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`foreseal db`: statistics, verification, upgrade and repair of the store in a data directory."""
+"""`foreseal db`: statistics, verification and repair of the store in a data directory."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from foreseal._core import db_repair, db_schema, db_stats, db_upgrade, db_verify, run_backup
+from foreseal._core import db_repair, db_stats, db_verify
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.options import EXISTING_FOLDER, FILE, ParsedValue, option
 from foreseal.cli.output import format_time, print_facts, show_progress
@@ -27,7 +27,7 @@ METHODS = {
 
 @click.group("db")
 def db_group() -> None:
-    """Verify, upgrade or repair the store of a data directory."""
+    """Verify or repair the store of a data directory."""
 
 
 @db_group.command("stats")
@@ -77,34 +77,6 @@ def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
     _print_faults(faults, count)
     click.echo(f"foreseal: the store is damaged: {count:,} inconsistent entries", err=True)
     sys.exit(FAILED)
-
-
-@db_group.command("upgrade")
-@click.argument("datadir", type=EXISTING_FOLDER)
-@click.option(
-    "--backup", type=click.Path(path_type=Path), metavar="TARGET", help="Back up DATADIR to this folder first."
-)
-@click.option("--no-backup", is_flag=True, help="Upgrade without a backup.")
-@option("store.map")
-def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_map: int | None) -> None:
-    """Upgrade the store in DATADIR to the schema of this version, after a backup. Stop the node first.
-
-    A node also upgrades the store when it starts, but without a backup. An interrupted upgrade resumes on the next
-    attempt.
-    """
-    if (backup is None) != no_backup:
-        raise click.UsageError("pass either --backup TARGET or --no-backup")
-    found, newest = db_schema(str(datadir), store_map)
-    if found == newest:
-        click.echo(f"the store already has schema {newest}: nothing to upgrade")
-        return
-    if backup is not None:
-        with show_progress("copying") as show:
-            run_backup(str(datadir), str(backup), show, False, store_map)
-        click.echo(f"backup written to {backup}")
-    with show_progress("upgrading to") as show:
-        db_upgrade(str(datadir), lambda schema, done, of: show(f"schema {schema}", done, of), store_map)
-    click.echo(f"upgraded the store from schema {found} to {newest}")
 
 
 def _url(text: str) -> str:

@@ -7,6 +7,7 @@ import click
 
 from foreseal.server.settings import TABLE
 from foreseal.server.settings.groups import ESSENTIAL, GROUPS, find_group
+from foreseal.server.settings.names import removed
 from foreseal.server.settings.setting import Command
 
 _ALL = "foreseal.help_all"
@@ -33,6 +34,16 @@ class GroupedCommand(click.Command):
                 help="Show all options and exit.",
             )
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises a usage error, which names what replaces a removed option."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            message = removed(error.option_name)
+            if message is None:
+                raise
+            raise click.UsageError(message, ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group. The first screen ends with the names of the other groups."""

@@ -189,7 +189,7 @@ def current_command(config: Path) -> None:
 @db_group.command("check", cls=ExtraCommand, extra="payments", implementation="pay_db")
 @click.argument("config", type=FILE)
 def check_schema_command(config: Path) -> None:
-    """Exit with 1 if the database of CONFIG needs an upgrade, or has the schema of a newer version."""
+    """Exit with 1 if the database of CONFIG needs an upgrade, or has a newer or an unreleased schema."""
     from foreseal.cli.pay_db import check_schema
 
     check_schema(config)

@@ -9,10 +9,8 @@ from sqlalchemy import make_url
 
 from foreseal.cli.exit_codes import FAILED
 from foreseal.cli.pay_check import opening, read_configuration
-from foreseal.payments.ledger import Database, WrongSchema
+from foreseal.payments.ledger import Database, WrongSchema, schema
 from foreseal.payments.ledger.database import find_revision
-from foreseal.payments.ledger.migrations.events import MigrationEvents
-from foreseal.payments.ledger.schema import HEAD, needs_upgrade
 
 
 def print_progress(line: str) -> None:
@@ -20,16 +18,14 @@ def print_progress(line: str) -> None:
     click.echo(f"foreseal: {line}", err=True)
 
 
-UPGRADE_EVENTS = MigrationEvents(report=print_progress)
-
-
 def upgrade(config: Path) -> None:
     """Upgrade the database of a configuration file, and print its schema before and after."""
     url = existing_database(config)
     with opening(config):
         before = find_revision(url)
-        Database(url, upgrade=True, events=UPGRADE_EVENTS).close()
-    click.echo(f"schema {HEAD}" if before == HEAD else f"schema {before or 'empty'} upgraded to {HEAD}")
+        Database(url, upgrade=True, report=print_progress).close()
+    head = schema.HEAD
+    click.echo(f"schema {head}" if before == head else f"schema {before or 'empty'} upgraded to {head}")
 
 
 def print_current(config: Path) -> None:
@@ -40,16 +36,17 @@ def print_current(config: Path) -> None:
 
 
 def check_schema(config: Path) -> None:
-    """Exit with 1 if the database of a configuration file needs an upgrade, or has the schema of a newer version."""
+    """Exit with 1 if the database of a configuration file needs an upgrade, or has a newer or an unreleased schema."""
     url = existing_database(config)
     with opening(config):
         found = find_revision(url)
         try:
-            outdated = needs_upgrade(found)
+            outdated = schema.needs_upgrade(found)
         except WrongSchema as error:
             _fail(f"{config}: {error}")
     if outdated:
-        _fail(f"{config}: the database has schema {found}, older than {HEAD}: run `foreseal pay db upgrade {config}`")
+        older = f"the database has schema {found}, older than {schema.HEAD}"
+        _fail(f"{config}: {older}: run `foreseal pay db upgrade {config}`")
     click.echo(f"schema {found or 'empty'}: no upgrade is needed")
 
 

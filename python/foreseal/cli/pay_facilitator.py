@@ -7,7 +7,7 @@ from pathlib import Path
 from eth_account.signers.local import LocalAccount
 
 from foreseal.cli.pay_check import opening, read_configuration, require_chain
-from foreseal.cli.pay_db import UPGRADE_EVENTS
+from foreseal.cli.pay_db import print_progress
 from foreseal.cli.pay_serve import serve_application
 from foreseal.client import Client
 from foreseal.payments.chain import CircuitBreaker, GuardedClient, RpcNode, StrangerCalls, stranger_options
@@ -28,7 +28,7 @@ def facilitate(config: Path, *, upgrade: bool) -> None:
     with opening(config):
         section = configuration.need(configuration.facilitator, "facilitator")
         account = section.secret().account(os.environ)
-        database = Database(configuration.database.url, upgrade=upgrade, events=UPGRADE_EVENTS)
+        database = Database(configuration.database.url, upgrade=upgrade, report=print_progress)
     node = configuration.node
     for_strangers = Client(node.url, stranger_options(node.options()))
     with Client(node.url, node.options()) as client, for_strangers:

@@ -14,7 +14,7 @@ import click
 import uvloop
 
 from foreseal.cli.pay_check import opening, refused
-from foreseal.cli.pay_db import UPGRADE_EVENTS
+from foreseal.cli.pay_db import print_progress
 from foreseal.errors import NodeError
 from foreseal.payments.configuration import Configuration, ConfigurationError, read
 from foreseal.payments.hosting.conflicts import check_configurations
@@ -84,7 +84,7 @@ def _read_all(files: Sequence[Path]) -> list[Configuration]:
 def _upgrade(configurations: Sequence[Configuration]) -> None:
     for configuration in configurations:
         with opening(configuration.path):
-            Database(configuration.database.url, upgrade=True, events=UPGRADE_EVENTS).close()
+            Database(configuration.database.url, upgrade=True, report=print_progress).close()
 
 
 @contextlib.contextmanager

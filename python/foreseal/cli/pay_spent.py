@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from foreseal.cli.output import print_table, show_progress
-from foreseal.cli.pay_db import UPGRADE_EVENTS
+from foreseal.cli.pay_db import print_progress
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, ChainNode, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError
@@ -47,7 +47,7 @@ def _opened(url: str, *, upgrade: bool) -> Database:
     parts = make_url(url)
     if parts.get_backend_name() == "sqlite" and not Path(parts.database or "").is_file():
         raise click.ClickException(f"--database: file {parts.database} does not exist")
-    return Database(url, upgrade=upgrade, events=UPGRADE_EVENTS)
+    return Database(url, upgrade=upgrade, report=print_progress)
 
 
 def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None:

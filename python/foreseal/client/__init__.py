@@ -7,6 +7,8 @@
 
 `AsyncClient` is the asyncio counterpart. Both support HTTP, WebSocket and targets in this process. All targets except a
 chain in this process need `pip install 'foreseal[client]'`.
+
+Design: docs/design/decisions/python-client.md.
 """
 
 from foreseal.client import calls

@@ -13,6 +13,8 @@ from foreseal.client.urls import origin
 httpx = import_optional("httpx")
 
 _HEADERS = {"content-type": "application/json"}
+# Most connections. httpx closes each idle one while more than `max_keepalive_connections`, 20 by default, exist.
+_MAX_CONNECTIONS = 100
 
 
 class HttpTransport:
@@ -23,7 +25,7 @@ class HttpTransport:
 
     def __init__(self, url: str, options: Options) -> None:
         self._url = url
-        self._client = httpx.Client(headers=_HEADERS | options.headers())
+        self._client = httpx.Client(headers=_HEADERS | options.headers(), limits=_limits())
         self._max_size = options.max_response_size
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
@@ -55,7 +57,7 @@ class AsyncHttpTransport:
     def __init__(self, url: str, options: Options, app: Any = None) -> None:
         self._url = url
         carrier = None if app is None else httpx.ASGITransport(app)
-        self._client = httpx.AsyncClient(headers=_HEADERS | options.headers(), transport=carrier)
+        self._client = httpx.AsyncClient(headers=_HEADERS | options.headers(), limits=_limits(), transport=carrier)
         self._max_size = options.max_response_size
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:
@@ -82,6 +84,10 @@ class AsyncHttpTransport:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _limits() -> Any:
+    return httpx.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CONNECTIONS)
 
 
 class _BoundedBody:

@@ -8,6 +8,7 @@ import httpx
 
 from foreseal.merchant.errors import NoServiceResponse
 from foreseal.merchant.exchange import (
+    LIMITS,
     ServiceRequest,
     check_url,
     get_request,
@@ -41,7 +42,11 @@ class AsyncTransport:
         self._retries = retries or RetryPolicy()
         self._sleep = sleep
         self._http = httpx.AsyncClient(
-            base_url=check_url(url), headers=request_headers(api_key), timeout=timeout, transport=transport
+            base_url=check_url(url),
+            headers=request_headers(api_key),
+            timeout=timeout,
+            limits=LIMITS,
+            transport=transport,
         )
 
     async def __aenter__(self) -> Self:

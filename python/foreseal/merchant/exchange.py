@@ -12,6 +12,10 @@ from foreseal.merchant.errors import InvalidServiceResponse, response_error
 
 T = TypeVar("T")
 
+# httpx closes each idle connection while more than `max_keepalive_connections`, 20 by default, exist.
+LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+"""Connections of a client."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceRequest:

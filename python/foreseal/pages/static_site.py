@@ -13,7 +13,9 @@ FILES = Path(__file__).parent
 """Folder with the files of all sites."""
 
 LIBRARY = ("lib", "vendor")
-"""Folders of `FILES` that every site uses."""
+"""Folders of `FILES` that every site uses. The build installs `vendor` from npm."""
+
+_INCOMPLETE = b"this build has no browser pages, because no registry of npm was reachable: repeat `make build`\n"
 
 TYPES = {
     ".css": b"text/css; charset=utf-8",
@@ -121,6 +123,7 @@ class StaticSite:
             for path in sorted((FILES / folder).rglob("*"))
             if path.suffix in TYPES
         }
+        self._is_incomplete = not all((FILES / folder).is_dir() for folder in folders)
         self._document = self._files[f"{self.prefix}/static/{name}/index.html"]
 
     def mounted_at(self, base: str) -> "StaticSite":
@@ -143,6 +146,8 @@ class StaticSite:
         """Answer a request for a path of the site. `headers` have names in lower case."""
         if verb not in ("GET", "HEAD"):
             return self._text(405, b"allowed here: GET, HEAD\n", (b"allow", b"GET, HEAD"))
+        if self._is_incomplete:
+            return self._text(503, _INCOMPLETE)
         file = self._files.get(path)
         if file is None:
             if path.startswith(f"{self.prefix}/static/"):

@@ -1,7 +1,6 @@
 """Amounts of money: integers in a token's smallest unit internally, Decimal at the edge, never a float."""
 
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 MAX_AMOUNT = 2**256 - 1
 """Largest amount of a token in smallest units (uint256)."""
@@ -41,7 +40,7 @@ def to_units(amount: Decimal | str | int, decimals: int = 6) -> int:
     return check_amount(units)
 
 
-def check_amount(amount: Any, name: str = "amount") -> int:
+def check_amount(amount: object, name: str = "amount") -> int:
     """Return `amount` in smallest units. Raises TypeError unless it is an int, ValueError outside of a uint256."""
     if isinstance(amount, bool) or not isinstance(amount, int):
         raise TypeError(f"{name}: {amount!r} must be an int, got {type(amount).__name__}")

@@ -37,14 +37,6 @@ class CrashPoint(StrEnum):
     WINDOW_STORED = "rows of a window and the cursor stored"
 
 
-class MigrationPoint(StrEnum):
-    """A point in the upgrade of a database, in order. Nothing is committed at any of them."""
-
-    TABLES_ALTERED = "tables altered, rows not rewritten"
-    ROWS_REWRITTEN = "rows rewritten, revision not recorded"
-    REVISION_RECORDED = "revision recorded, not yet committed"
-
-
 OnCrashPoint = Callable[[StrEnum], None]
 """Callback for each point that is passed. An exception from it ends the operation there, as a crash would."""
 

@@ -20,7 +20,7 @@ from foreseal.payments.chain import (
     node_requests,
 )
 from foreseal.payments.chain.token_reads import wallet_accepts
-from foreseal.payments.group_operation import DeferredCheck
+from foreseal.payments.group_operation import DeferredCheck, ItemResult
 from foreseal.payments.typed_data import Domain, TypedMessage, check_signature_form
 
 T = TypeVar("T")
@@ -63,14 +63,14 @@ def check_apart(
     items: Sequence[T],
     signer: Callable[[T], str | None],
     check: Callable[[Sequence[T], SignerPath], Sequence[R | Exception]],
-) -> list[R | Exception | DeferredCheck]:
+) -> list[ItemResult[R]]:
     """Check the items of signers without code together. Return a `DeferredCheck` for each item of a wallet.
 
     `signer` returns None for an item whose check runs no code of the signer. `check` returns a result for each item.
     """
     signers = [signer(item) for item in items]
     codes = _read_codes(node, (account for account in signers if account is not None))
-    results: dict[int, R | Exception | DeferredCheck] = {}
+    results: dict[int, ItemResult[R]] = {}
     together: list[int] = []
     for position, account in enumerate(signers):
         found = False if account is None else codes[account]

@@ -14,7 +14,7 @@ The first two messages differ only in their type; a signature for one reverts wi
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -93,6 +93,10 @@ def check_signature_form(signature: bytes) -> None:
         raise ValueError("signature: s is in the upper half of the curve order, which EIP-2 forbids")
 
 
+FieldValue = int | str | bytes
+"""Value of a field of a message."""
+
+
 @dataclass(frozen=True, slots=True)
 class TypedMessage(ABC):
     """Base class of the messages."""
@@ -101,7 +105,7 @@ class TypedMessage(ABC):
     FIELDS: ClassVar[tuple[tuple[str, str], ...]]
 
     @abstractmethod
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, FieldValue]:
         """Return the fields of the message by their names in the contract."""
 
     @classmethod
@@ -112,7 +116,7 @@ class TypedMessage(ABC):
     def typed_data(self, domain: Domain) -> dict[str, Any]:
         """Return the argument of eth_signTypedData_v4: serializable as JSON, with integers as text."""
 
-        def plain(value: Any) -> Any:
+        def plain(value: FieldValue) -> str:
             return "0x" + value.hex() if isinstance(value, bytes) else value if isinstance(value, str) else str(value)
 
         return self._full(domain) | {"message": {name: plain(value) for name, value in self.values().items()}}
@@ -140,7 +144,7 @@ class TypedMessage(ABC):
             raise ValueError("signature: no key made it")
         return found
 
-    def _full(self, domain: Domain) -> dict[str, Any]:
+    def _full(self, domain: Domain) -> dict[str, object]:
         def fields(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
             return [{"name": name, "type": kind} for name, kind in pairs]
 
@@ -183,7 +187,7 @@ class TransferMessage(TypedMessage):
             check_amount(getattr(self, name), name)
         object.__setattr__(self, "nonce", bytes32(self.nonce, "nonce"))
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, FieldValue]:
         return {
             "from": self.payer,
             "to": self.payee,
@@ -222,7 +226,7 @@ class Cancellation(TypedMessage):
         object.__setattr__(self, "authorizer", address(self.authorizer, "authorizer"))
         object.__setattr__(self, "nonce", bytes32(self.nonce, "nonce"))
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, FieldValue]:
         return {"authorizer": self.authorizer, "nonce": self.nonce}
 
 
@@ -251,7 +255,7 @@ class Permit(TypedMessage):
         for name in ("value", "nonce", "deadline"):
             check_amount(getattr(self, name), name)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, FieldValue]:
         return {
             "owner": self.owner,
             "spender": self.spender,
@@ -264,15 +268,6 @@ class Permit(TypedMessage):
 def random_nonce() -> bytes:
     """Return 32 unpredictable random bytes."""
     return secrets.token_bytes(32)
-
-
-def derive_nonce(terms: Mapping[str, str], secret: bytes) -> bytes:
-    """Return a nonce that is as random as `secret`, 32 bytes, and later proves the signed terms of an order.
-
-    It is keccak256 of the terms as lines `name=value`, sorted by name, followed by the secret.
-    """
-    lines = "".join(f"{name}={value}\n" for name, value in sorted(terms.items()))
-    return keccak(lines.encode() + bytes32(secret, "secret"))
 
 
 @lru_cache(maxsize=16)

@@ -3,6 +3,7 @@
 COSTS: dict[str, int] = {
     "eth_estimateGas": 2,
     "eth_createAccessList": 2,
+    "eth_fillTransaction": 2,
     "eth_getProof": 5,
     "eth_getLogs": 5,
     "eth_getFilterLogs": 5,

@@ -12,7 +12,7 @@ BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 """Upper bounds of the buckets, in seconds."""
 
 QUICK = BOUNDS[0]
-"""Longest quick call in seconds. The fast path itself counts these calls, which are nearly all."""
+"""Longest quick call in seconds. The core itself counts these calls, which are nearly all."""
 
 WAITING = frozenset({"eth_sendRawTransactionSync"})
 """Methods that wait at the caller's request: they are not slow."""
@@ -25,7 +25,7 @@ class CallTimings:
 
     def __init__(self) -> None:
         self.quick = 0
-        """Calls of at most `QUICK` seconds on the fast path."""
+        """Calls of at most `QUICK` seconds."""
         self.seconds = 0.0
         """Total duration of all calls."""
         self.later = [0] * (len(BOUNDS) + 1)

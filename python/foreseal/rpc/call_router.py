@@ -16,10 +16,6 @@ from foreseal.rpc.rejected_call import FORBIDDEN, RejectedCall, busy, rejected
 from foreseal.rpc.session import METHODS as SUBSCRIPTION_METHODS
 from foreseal.rpc.session import RequestExchange
 
-# Above the limit for all callers, a caller with fewer running calls than the first number is admitted up to this
-# multiple of the limit. Other callers cannot use up its share, even in large numbers.
-_RESERVED_SHARES = ((4, 8), (8, 4))
-
 
 class CallRouter:
     """Runs calls against one node. Used from the event loop's thread only."""
@@ -42,15 +38,24 @@ class CallRouter:
         self._registered = registry.methods
         self._max_calls = max_calls
         self._forbidden = forbidden
+        self._core = core
+        # Not at import: the supervisor imports this module, and loads no core.
+        from foreseal._core import lane_room
+
+        self._lane_room = lane_room
         self.filters = filters
         """Filters of these callers; None if only the core's limit applies."""
         self.owned = frozenset({*forbidden, *discovery.METHODS, *SUBSCRIPTION_METHODS, *FILTER_METHODS})
-        """Methods that never take the fast path.
+        """Methods that the core never runs by itself.
 
         Forbidden ones, those that list methods, those that belong to a connection, and those of filters.
         """
-        # Methods that need a second check: these, and those seen to run on worker threads.
-        self._apart = set(self.owned)
+
+    def room(self, limiter: RateLimiter | None) -> int:
+        """Return the number of calls that the caller with this rate limiter may start on worker threads now."""
+        if limiter is None:
+            return self._lane_room(self._core.running, self._max_calls)
+        return self._lane_room(self._core.running, self._max_calls, limiter.running, limiter.max_calls)
 
     def run(
         self,
@@ -65,17 +70,19 @@ class CallRouter:
         `exchange` belongs to a persistent connection; without one the core rejects subscriptions. `limiter` is that of
         a caller with its own limits.
         """
-        if method in self._apart:
-            refusal = self._refusal(method, limiter)
-            if refusal is not None:
-                return refusal
-            if method in SUBSCRIPTION_METHODS and exchange is not None:
-                return exchange.call(method, params)
-            if method in discovery.METHODS and self._registered and method not in self._registered:
-                return self._listing(reader, method, params, limiter)
-            if method in FILTER_METHODS and self.filters is not None and method not in self._registered:
-                run = partial(self._run, reader, limiter=limiter)
-                return self.filters.call(method, params, limiter, run)
+        if method in self._forbidden:
+            return rejected(FORBIDDEN, error_codes.FORBIDDEN, self._forbidden[method])
+        if method in SUBSCRIPTION_METHODS and exchange is not None:
+            return exchange.call(method, params)
+        if method in self._registered and method not in self.owned:
+            return self._registry.call(method, params)
+        if self.room(limiter) <= 0:
+            return self._busy(limiter)
+        if method in discovery.METHODS and self._registered and method not in self._registered:
+            return self._listing(reader, method, params, limiter)
+        if method in FILTER_METHODS and self.filters is not None and method not in self._registered:
+            run = partial(self._run, reader, limiter=limiter)
+            return self.filters.call(method, params, limiter, run)
         if method in self._registered:
             return self._registry.call(method, params)
         return self._run(reader, method, params, limiter)
@@ -92,8 +99,7 @@ class CallRouter:
             return error.with_traceback(None)
         if result is not None:
             return result
-        self._apart.add(method)
-        return completions.register_call(limiter)
+        return completions.register_call()
 
     def _listing(
         self, reader: CallReader, method: str, params: bytes, limiter: RateLimiter | None
@@ -107,7 +113,7 @@ class CallRouter:
             # The traceback refers to the callers' frames, which hold the error: a cycle that retains a whole body.
             return error.with_traceback(None)
         if answer is None:
-            return asyncio.ensure_future(self._listed(method, self.completions.register_call(limiter)))
+            return asyncio.ensure_future(self._listed(method, self.completions.register_call()))
         return self._joined(method, answer)
 
     async def _listed(self, method: str, due: asyncio.Future[CallOutcome]) -> CallOutcome:
@@ -119,18 +125,12 @@ class CallRouter:
         signatures = {name: signature for name, (_, signature) in self._registered.items()}
         return discovery.with_registered(method, bytes(answer), signatures)
 
-    def _refusal(self, method: str, limiter: RateLimiter | None) -> RejectedCall | None:
-        """Return the rejection of a forbidden method, or of a call at a limit of worker threads; None if accepted."""
-        if method in self._forbidden:
-            return rejected(FORBIDDEN, error_codes.FORBIDDEN, self._forbidden[method])
-        if method in SUBSCRIPTION_METHODS:
-            return None
-        running = len(self.completions)
-        if running >= self._max_calls and not (
-            limiter is not None
-            and any(limiter.running < few and running < times * self._max_calls for few, times in _RESERVED_SHARES)
-        ):
-            if limiter is not None:
-                limiter.count_refusal("calls")
-            return busy("calls", self._max_calls, "too many concurrent calls: try again")
-        return None if limiter is None else limiter.check_concurrency()
+    def _busy(self, limiter: RateLimiter | None) -> RejectedCall:
+        """Return the rejection of a call at a limit of worker threads."""
+        if limiter is not None and limiter.is_full:
+            limiter.count_refusal("caller_calls")
+            assert limiter.max_calls is not None, "a limit is reached"
+            return busy("caller_calls", limiter.max_calls, "too many concurrent calls of this caller: try again")
+        if limiter is not None:
+            limiter.count_refusal("calls")
+        return busy("calls", self._max_calls, "too many concurrent calls: try again")

@@ -1,12 +1,17 @@
 """Calls on worker threads, and the one event that brings their outcomes, and notices, to the event loop."""
 
 import asyncio
-from typing import Any
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from foreseal.rpc.core_protocol import CallOutcome, Core
-from foreseal.rpc.rate_limiter import RateLimiter
-from foreseal.rpc.submissions import SubmittedBody
 from foreseal.rpc.subscription_hub import SubscriptionHub
+
+if TYPE_CHECKING:
+    from foreseal._core import PendingBody
+
+log = logging.getLogger(__name__)
 
 
 class PendingCall(asyncio.Future[CallOutcome]):
@@ -14,8 +19,49 @@ class PendingCall(asyncio.Future[CallOutcome]):
 
     ticket = 0
     """The ticket of the call."""
-    limiter: RateLimiter | None = None
-    """Rate limiter of the caller, which counts the call until the core has ended it."""
+
+
+class BodyWait:
+    """A wait for calls of a body. It calls its callback at once, not in the next iteration of the loop."""
+
+    __slots__ = ("_body", "_future", "_is_done", "_notify")
+
+    def __init__(self, body: "PendingBody") -> None:
+        self._body = body
+        self._is_done = False
+        self._notify: Callable[[], None] | None = None
+        self._future: asyncio.Future[None] | None = None
+
+    def done(self) -> bool:
+        """Return True if it is over."""
+        return self._is_done
+
+    def notify(self, notify: Callable[[], None]) -> None:
+        """Call `notify`, which must not raise, when the wait is over."""
+        self._notify = notify
+
+    async def wait(self) -> None:
+        """Wait until it is over."""
+        if not self._is_done:
+            self._future = asyncio.get_running_loop().create_future()
+            await self._future
+
+    def cancel(self) -> bool:
+        """End it without its callback, and cancel the calls, except submissions; return True if it was not over."""
+        was_done, self._is_done = self._is_done, True
+        if not was_done:
+            self._body.cancel()
+        if self._future is not None:
+            self._future.cancel()
+        return not was_done
+
+    def set_result(self, _outcome: object) -> None:
+        """End it."""
+        self._is_done = True
+        if self._notify is not None:
+            self._notify()
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
 
 
 class Completions:
@@ -27,7 +73,7 @@ class Completions:
         self.hub = SubscriptionHub(core)
         """Dispatches the notices that arrive through the same event."""
         self._core = core
-        self._due: dict[int, asyncio.Future[Any] | SubmittedBody] = {}
+        self._due: dict[int, asyncio.Future[Any] | BodyWait] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: asyncio.Future[None] | None = None
 
@@ -48,17 +94,23 @@ class Completions:
             future.cancel()
         self._due.clear()
 
-    def register_call(self, limiter: RateLimiter | None = None) -> PendingCall:
-        """Return the future outcome of the call just submitted under `ticket` by the caller with this rate limiter."""
-        if self._loop is None:
-            raise RuntimeError("the core queued a call, but no event loop is attached to receive its result")
-        future = PendingCall(loop=self._loop)
-        future.ticket, future.limiter = self.ticket, limiter
-        if limiter is not None:
-            limiter.running += 1
+    def register_call(self) -> PendingCall:
+        """Return the future outcome of the call just submitted under `ticket`."""
+        future = PendingCall(loop=self._attached())
+        future.ticket = self.ticket
         self._due[self.ticket] = future
         self.ticket += 1
         return future
+
+    def wait_for_body(self, body: "PendingBody") -> BodyWait:
+        """Return the wait of a body."""
+        self._attached()
+        wait = self._due[body.ticket] = BodyWait(body)
+        return wait
+
+    def wake(self, ticket: int) -> None:
+        """End the wait under this ticket."""
+        self._set(ticket, None)
 
     def cancel(self, call: asyncio.Future[Any]) -> None:
         """Cancel a call whose outcome is no longer needed; a submission continues."""
@@ -66,28 +118,32 @@ class Completions:
         if isinstance(call, PendingCall):
             self._core.cancel(call.ticket)
 
-    def register_submission(self, submission: SubmittedBody) -> None:
-        """Register a body just submitted under `ticket`, to receive its outcomes."""
-        self._due[self.ticket] = submission
-        self.ticket += 1
-
     async def wait_until_idle(self) -> None:
         """Wait until no outcome is pending."""
         if self._due and self._loop is not None:
             self._idle = self._loop.create_future()
             await self._idle
 
+    def _attached(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            raise RuntimeError("the core queued a call, but no event loop is attached to receive its result")
+        return self._loop
+
     def _drain(self) -> None:
         outcomes, notices = self._core.drain()
         for ticket, outcome in outcomes:
-            future = self._due.pop(ticket, None)
-            if isinstance(future, PendingCall) and future.limiter is not None:
-                future.limiter.running -= 1
-            # The client may have disconnected, which ended the task that waited.
-            if future is not None and not future.done():
-                future.set_result(outcome)
+            try:
+                self._set(ticket, outcome)
+            except Exception:  # the others belong to other clients
+                log.exception("call failed")
         for notice in notices:
             self.hub.deliver(notice)
+
+    def _set(self, ticket: int, outcome: Any) -> None:
+        due = self._due.pop(ticket, None)
+        # The client may have disconnected, which ended the task that waited.
+        if due is not None and not due.done():
+            due.set_result(outcome)
         if self._idle is not None and not self._due:
             if not self._idle.done():
                 self._idle.set_result(None)

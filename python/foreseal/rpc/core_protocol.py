@@ -1,12 +1,14 @@
 """Interface of the node for the dispatcher: `foreseal._core.Node`, or a test double."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreseal.errors import RpcError
 
 if TYPE_CHECKING:
     # The supervisor imports this module, and loads no core.
-    from foreseal._core import Answered, ParsedBody, Submitted
+    from foreseal._core import Answered, PendingBody
 
 
 class LargeAnswer(Protocol):
@@ -31,9 +33,6 @@ class LargeResult(Protocol):
     def __bytes__(self) -> bytes:
         """Return a copy."""
 
-    def within(self, before: bytes, after: bytes, /) -> LargeAnswer:
-        """Return the answer that has these bytes around the result."""
-
 
 CallOutcome = bytes | LargeResult | RpcError
 """JSON of a result, or the error in its place."""
@@ -41,11 +40,8 @@ CallOutcome = bytes | LargeResult | RpcError
 Answer = bytes | LargeAnswer
 """JSON of the answer to a request."""
 
-SlowCall = tuple[str, float, int]
-"""Method, seconds and bytes of the result of a call that was not quick."""
-
-SubmissionOutcomes = list[tuple[bytes, CallOutcome]]
-"""Outcomes of the calls of a body of submissions, each with the JSON of its id."""
+SlowCall = tuple[str, float, int, int]
+"""Calls that were not quick: method, seconds of each, bytes of the results together, number."""
 
 StepPosition = tuple[int, int, str]
 """Number, index and hash of a step."""
@@ -83,31 +79,58 @@ class CallReader(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class EntranceLimits:
+    """Limits of the entrance of requests."""
+
+    response: int
+    """Bytes of the results of a body together."""
+    values: int
+    """JSON values of a body."""
+    depth: int
+    """Nested arrays and objects of a body."""
+    batch: int
+    """Entries of a batch."""
+    parsed: int
+    """Bytes of a body above which it is not parsed at once."""
+    quick: float
+    """Longest time in seconds of a call that is only counted."""
+    calls: int
+    """Calls of all callers on worker threads."""
+    costs: Mapping[str, int] = field(default_factory=dict)
+    """Tokens of a call of a caller with limits, by method; 1 without an entry."""
+
+
 class RequestEntrance(Protocol):
     """Entrance of request bodies: each is parsed once, and answered at once if its calls allow it."""
 
     def respond(
-        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: Any = None
-    ) -> "bytes | Answered | Submitted | ParsedBody | None":
-        """Handle the body at `start` of `data`.
+        self,
+        data: bytes,
+        start: int = 0,
+        head: bytes | None = None,
+        caller: Any = None,
+        is_connection: bool = False,
+        may_be_large: bool = False,
+    ) -> "bytes | Answered | PendingBody | None":
+        """Handle the body at `start` of `data`, and charge it to the budgets of `caller`.
 
-        Return the response, with `head` (the first lines of an HTTP response) a whole one. `Submitted`: the worker pool
-        processes the body under `ticket`, for `caller`; without a ticket it does not. `ParsedBody`: the calls are still
-        to run. None: so is the body, which is large; `parse` it when there is time.
+        Return the response, with `head` (the first lines of an HTTP response) a whole one; `Answered` if it is not OK
+        or not quick, `PendingBody` if calls are left. None: the body is large and not parsed; call this again with
+        `may_be_large` when there is time. `is_connection`: each call of a batch is refused by itself.
         """
 
-    def parse(self, body: bytes) -> "ParsedBody":
-        """Parse a body without running any of its calls."""
+    def respond_to_frames(
+        self, data: bytes, max_size: int, caller: Any = None
+    ) -> "tuple[bytes, int, list[SlowCall], PendingBody | None] | None":
+        """Answer the leading WebSocket frames of `data`, and charge them to the budgets of `caller`.
 
-    def respond_to_frames(self, data: bytes, max_size: int) -> tuple[bytes, int, list[SlowCall]] | None:
-        """Return the frames that answer the leading WebSocket frames of `data`, the bytes consumed, and slow calls.
-
-        Each answered frame is a complete text message of at most `max_size` bytes that qualifies for the fast path.
-        None if the first frame does not qualify. Slow calls as in `Answered.slow`.
+        Return the frames that answer them, the bytes consumed, the slow calls, and the body of the last message if it
+        is not answered. Each frame is a complete text message of at most `max_size` bytes; None if the first is not.
         """
 
     def exclude(self, method: str) -> None:
-        """Exclude `method`, which Python owns, from the fast path from now on."""
+        """Exclude `method`, which Python owns, from now on."""
 
     def drain_calls(self) -> list[tuple[str, int, float]]:
         """Return the quick calls since the last `drain_calls`: method, number, seconds of them together."""
@@ -119,27 +142,24 @@ class RequestEntrance(Protocol):
 class Core(CallReader, Protocol):
     """Interface of the running node."""
 
-    def entrance(
-        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
-    ) -> RequestEntrance:
-        """Create the entrance of requests.
+    def entrance(self, limits: EntranceLimits) -> RequestEntrance:
+        """Create the entrance of requests."""
 
-        Its fast path gives answers of `response` bytes at most, counts calls of at most `quick` seconds, and returns
-        slower ones with their time. A body may have `values` JSON values, `depth` levels and `batch` entries; it is not
-        parsed at once above `parsed` bytes.
-        """
+    @property
+    def running(self) -> int:
+        """Number of calls that are queued for, or run on, worker threads."""
 
     def cancel(self, ticket: int) -> None:
         """Cancel the call with this ticket before it starts, or soon after; submissions continue."""
 
-    def view(self) -> CallReader:
-        """Pin the newest view, which then answers all calls made on it."""
+    def view_of(self, body: "PendingBody") -> CallReader:
+        """Return the view of a body's calls, which can answer further ones."""
 
     def event_fd(self) -> int:
         """Return a descriptor that becomes readable when `drain` has entries."""
 
-    def drain(self) -> tuple[list[tuple[int, CallOutcome | SubmissionOutcomes]], list[Notification]]:
-        """Return finished work by ticket, and the notices of channels in order."""
+    def drain(self) -> tuple[list[tuple[int, CallOutcome | None]], list[Notification]]:
+        """Return finished work by ticket, None for a body that waits, and the notices of channels in order."""
 
     def subscribe(self, params: bytes) -> tuple[int, int] | None:
         """Add a subscriber to the channel that the params of eth_subscribe name.

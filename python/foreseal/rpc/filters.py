@@ -222,10 +222,10 @@ async def _outcome(outcome: CallOutcome | asyncio.Future[CallOutcome]) -> CallOu
 
 def _ident_in(params: bytes) -> int | None:
     """Return the id at the start of the params; None if there is none, which the core rejects."""
-    match orjson.loads(params):
-        case [str(text), *_]:
-            try:
+    try:
+        match orjson.loads(params):
+            case [str(text), *_]:
                 return int(text, 16)
-            except ValueError:
-                return None
+    except ValueError:  # of either function: orjson reads no number such as 1e999
+        return None
     return None

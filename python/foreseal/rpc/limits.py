@@ -58,18 +58,3 @@ class Limits:
     """Most bytes in flight for all connections of one address."""
     total_bytes: int = 256 * 1024 * 1024
     """Most bytes in flight of a process; above it, the address with the most loses its largest connection."""
-
-
-class ResponseBudget:
-    """Bytes that the results of one request may still use."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, size: int) -> None:
-        self.left = size
-
-    def consume(self, size: int) -> bool:
-        """Use `size` bytes; if fewer are left, return False and leave none."""
-        fits = size <= self.left
-        self.left = self.left - size if fits else 0
-        return fits

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from foreseal.rpc.call_costs import COSTS
 from foreseal.rpc.rate import Rate
-from foreseal.rpc.rejected_call import RejectedCall, busy, cpu_exhausted, rate_exceeded
+from foreseal.rpc.rejected_call import RejectedCall, cpu_exhausted, rate_exceeded
 
 Clock = Callable[[], int]
 """us since an arbitrary moment; it never goes back and is the same for all processes of the machine."""
@@ -20,9 +20,6 @@ class BucketTable(Protocol):
 
     def consume(self, key: int, now: int, interval: int, burst: int, cost: int) -> int:
         """Take tokens. Return 0, or the us until they are available."""
-
-    def wait(self, key: int, now: int, interval: int, burst: int, cost: int) -> int:
-        """Return the same as `consume` without taking tokens."""
 
 
 class TokenBucket:
@@ -41,18 +38,20 @@ class TokenBucket:
     def consume(self, method: str) -> RejectedCall | None:
         """Take the cost of a call, or return the rejection. An unknown method costs one token."""
         cost = COSTS.get(method, 1)
-        return self._answer(self._table.consume(self._key, self._clock(), self._interval, self._burst, cost))
+        wait = self._table.consume(self._key, self._clock(), self._interval, self._burst, cost)
+        return self.rejection(wait) if wait else None
 
-    def check_empty(self) -> RejectedCall | None:
-        """Return the rejection of any call if the bucket has no token."""
-        return self._answer(self._table.wait(self._key, self._clock(), self._interval, self._burst, 1))
-
-    def _answer(self, wait: int) -> RejectedCall | None:
-        return rate_exceeded(f"{self._rate}, burst {self._burst}", self._rate.calls, wait) if wait else None
+    def rejection(self, wait: int) -> RejectedCall:
+        """Return the rejection of a call for `wait` us."""
+        return rate_exceeded(f"{self._rate}, burst {self._burst}", self._rate.calls, wait)
 
 
 class ScheduledCaller(Protocol):
-    """A caller of the core's scheduler: `foreseal._core.Caller`, or a test double."""
+    """A caller of the core, which charges its responses to the caller: `foreseal._core.Caller`, or a test double."""
+
+    @property
+    def running(self) -> int:
+        """Calls on worker threads, including cancelled ones until the core has ended them."""
 
     def charge(self, now: int, used: int) -> int:
         """Take `used` us of processor time. Return 0 while the budget is positive, otherwise the us until it is."""
@@ -72,7 +71,11 @@ class CpuBudget:
     def check(self) -> RejectedCall | None:
         """Return the rejection of any call while the budget is exhausted."""
         wait = self._caller.charge(self._clock(), 0)
-        return cpu_exhausted(self._rate, self._burst, wait) if wait else None
+        return self.rejection(wait) if wait else None
+
+    def rejection(self, wait: int) -> RejectedCall:
+        """Return the rejection of a call for `wait` us."""
+        return cpu_exhausted(self._rate, self._burst, wait)
 
     def charge(self, seconds: float) -> None:
         """Charge processor time in seconds that the event loop has spent on the caller."""
@@ -86,12 +89,10 @@ class RateLimiter:
         "__weakref__",
         "_bucket",
         "_cpu",
-        "_max_calls",
         "_refusals",
         "connections",
-        "is_limited",
         "key",
-        "running",
+        "max_calls",
         "scheduled",
         "subscriptions",
     )
@@ -109,18 +110,15 @@ class RateLimiter:
         self.key = key
         """Id of the caller's API key, if it has one, for the log."""
         self.scheduled = scheduled
-        """Caller of the core's scheduler; calls with None share one place in the fair queue."""
-        self.is_limited = bucket is not None or max_calls is not None or cpu is not None
-        """True if the caller has its own limits."""
-        self.running = 0
-        """Calls on worker threads, including cancelled ones until the core has ended them."""
+        """Caller of the core; calls with None share one place in the fair queue."""
+        self.max_calls = max_calls
+        """Most concurrent calls on worker threads; None: as many as for all callers."""
         self.subscriptions = 0
         """Subscriptions of its WebSockets."""
         self._cpu = cpu
         self.connections = 0
         """Open WebSockets."""
         self._bucket = bucket
-        self._max_calls = max_calls
         self._refusals = refusals
 
     def charge_call(self, method: str) -> RejectedCall | None:
@@ -130,12 +128,12 @@ class RateLimiter:
             return exhausted
         return self._counted(self._bucket.consume(method), "rate")
 
-    def check_exhausted(self) -> RejectedCall | None:
-        """Return the rejection of any call if none is allowed now."""
-        exhausted = self._exhausted()
-        if exhausted is not None or self._bucket is None:
-            return exhausted
-        return self._counted(self._bucket.check_empty(), "rate")
+    def refuse(self, reason: str, wait: int) -> RejectedCall:
+        """Count and return the rejection of a call for `wait` us; `reason` is the exhausted budget, rate or cpu."""
+        budget = self._cpu if reason == "cpu" else self._bucket
+        assert budget is not None, "only a budget is exhausted"
+        self._refusals[reason] += 1
+        return budget.rejection(wait)
 
     def charge_cpu(self, seconds: float) -> None:
         """Charge processor time that the event loop has spent on the caller."""
@@ -146,16 +144,14 @@ class RateLimiter:
         return None if self._cpu is None else self._counted(self._cpu.check(), "cpu")
 
     @property
+    def running(self) -> int:
+        """Calls on worker threads, including cancelled ones until the core has ended them."""
+        return 0 if self.scheduled is None else self.scheduled.running
+
+    @property
     def is_full(self) -> bool:
         """True if no further call may be submitted to worker threads now."""
-        return self._max_calls is not None and self.running >= self._max_calls
-
-    def check_concurrency(self) -> RejectedCall | None:
-        """Return the rejection of a further call to worker threads; None if it is accepted."""
-        if self._max_calls is None or not self.is_full:
-            return None
-        self._refusals["caller_calls"] += 1
-        return busy("caller_calls", self._max_calls, "too many concurrent calls of this caller: try again")
+        return self.max_calls is not None and self.running >= self.max_calls
 
     def count_refusal(self, reason: str) -> None:
         """Count a call that was rejected for a limit of the caller."""

@@ -46,7 +46,10 @@ class Registry:
     def call(self, name: str, params: bytes) -> CallOutcome | asyncio.Future[CallOutcome]:
         """Run a registered method. The outcome is -32602 for wrong params, -32603 for an exception but `RpcError`."""
         function, signature = self.methods[name]
-        arguments = orjson.loads(params)
+        try:
+            arguments = orjson.loads(params)
+        except orjson.JSONDecodeError as error:  # valid JSON, such as 1e999
+            return RpcError(error_codes.PARAMS, f"params: {error}", None)
         try:
             signature.bind(*arguments)
         except TypeError as error:

@@ -44,11 +44,3 @@ def cpu_exhausted(rate: int, burst: int, wait: int) -> RejectedCall:
     data = orjson.dumps({"limit": "cpu", "max": rate, "retryAfterMs": ms})
     message = f"processor time is used up: {rate} ms a second are allowed, {burst} ms at once; try again in {ms} ms"
     return rejected(TOO_MANY, error_codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
-
-
-def as_rejected_call(error: RpcError) -> RpcError:
-    """Return a core's error as a rejection with HTTP 429 if it has a retry time, otherwise unchanged."""
-    code, message, data = error.args
-    if code != error_codes.LIMIT or not data or b"retryAfterMs" not in data:
-        return error
-    return rejected(TOO_MANY, code, message, data, math.ceil(orjson.loads(data)["retryAfterMs"] / 1000))

@@ -1,19 +1,11 @@
-"""Envelopes of JSON-RPC 2.0: answers as bytes. The JSON of a result is inserted unchanged."""
+"""Errors of JSON-RPC 2.0 that the transport answers without the core."""
 
 import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import error_codes
-from foreseal.rpc.core_protocol import Answer, LargeResult
 
 NULL = b"null"
-
-
-def success(ident: bytes, result: bytes | LargeResult) -> Answer:
-    """Return the answer that carries `result`, JSON, to the request with `ident`."""
-    if isinstance(result, bytes):
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (ident, result)
-    return result.within(b'{"jsonrpc":"2.0","id":%b,"result":' % ident, b"}")
 
 
 def failure(ident: bytes, error: RpcError) -> bytes:

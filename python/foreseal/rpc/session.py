@@ -53,6 +53,8 @@ class ConnectionSession:
 
     def subscribe(self, params: bytes) -> tuple[Subscription, CallOutcome | asyncio.Future[CallOutcome]] | RpcError:
         """Return a new subscription and the outcome of eth_subscribe, or the error."""
+        # Before anything is counted: it may raise.
+        named = orjson.loads(params)
         if self._closed:
             return RpcError(error_codes.LIMIT, CLOSING, None)
         if len(self._subscriptions) >= self._max_subscriptions:
@@ -66,7 +68,6 @@ class ConnectionSession:
             if limit is not None and limiter.subscriptions >= limit:
                 return over_limit("caller_subscriptions", limit, f"a caller may have at most {limit} subscriptions")
             limiter.subscriptions += 1
-        named = orjson.loads(params)
         kind = named[0] if named and isinstance(named[0], str) else ""
         subscription = Subscription(self._hub.new_id(), kind, self._link)
         self._subscriptions[subscription.ident] = subscription

@@ -30,6 +30,7 @@ from foreseal.server.processes.heartbeat import HeartbeatSender
 from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.processes.rate_limit_memory import slot_count
 from foreseal.server.settings import Settings, SettingsError, from_environment
+from foreseal.server.settings.access import CACHED_CALLERS, RATE_LIMITED_CALLERS
 from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.sockets.address import AddressError
 from foreseal.server.sockets.listening import listen
@@ -231,18 +232,20 @@ class App:
             raise NodeError("keys", str(error)) from None
         except SettingsError as error:
             raise NodeError("settings", str(error)) from None
-        access = settings.access
-        buckets = Buckets(self._buckets, slot_count(access.buckets))
+        access, clock = settings.access, self._clock
+        buckets = Buckets(self._buckets, slot_count(settings.scaled_entries(RATE_LIMITED_CALLERS)))
         callers = Callers(
             tiers,
             keys,
             buckets,
-            self._clock,
-            lambda name, dedicated, cpu, burst: ScheduledCaller(name, dedicated, buckets, cpu, burst),
+            clock,
+            lambda name, dedicated, cpu, burst, calls, max_calls: ScheduledCaller(
+                name, dedicated, buckets, cpu, burst, calls, max_calls, None if clock is _monotonic else clock
+            ),
             public=settings.public,
             proxies=access.trusted_proxies,
             wrong_keys=(access.wrong_key_rate, access.wrong_key_burst),
-            cache_size=access.caller_cache,
+            cache_size=settings.scaled_entries(CACHED_CALLERS),
         )
         return tiers, callers
 

@@ -11,6 +11,8 @@ from foreseal.server.processes.heartbeat import STOPPING, Heartbeat
 from foreseal.server.settings import Settings
 
 NEVER = float("inf")
+# A process that starts, computes or uses the disk may be silent for this many timeouts.
+_BUSY_FACTOR = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,9 @@ class Timeouts:
     @classmethod
     def from_settings(cls, settings: Settings) -> "Timeouts":
         """Return the timeouts of the settings, where 0 is never."""
-        heartbeat, busy = settings.listen.heartbeat_timeout / 1000, settings.listen.busy_timeout / 1000
+        listen = settings.listen
+        heartbeat = listen.heartbeat_timeout / 1000
+        busy = _BUSY_FACTOR * heartbeat if listen.busy_timeout is None else listen.busy_timeout / 1000
         return cls(heartbeat or NEVER, busy or NEVER, max(busy or NEVER, settings.stop_time))
 
     @property

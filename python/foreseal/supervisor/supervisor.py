@@ -16,6 +16,7 @@ from typing import Any
 from foreseal.server.processes.process_table import ProcessTable, create_process_table
 from foreseal.server.processes.rate_limit_memory import create_rate_limit_memory
 from foreseal.server.settings import Settings
+from foreseal.server.settings.access import RATE_LIMITED_CALLERS
 from foreseal.server.sockets.address import format_url
 from foreseal.server.sockets.listening import listen
 from foreseal.supervisor.bootstrap import BootstrapMessage
@@ -56,7 +57,7 @@ def supervise(
         if settings.explorer_listen is not None:
             explorer = stack.enter_context(listen(*settings.explorer_listen))
         feed = feed_path(settings.datadir, os.environ, stack)
-        buckets = create_rate_limit_memory(settings.access.buckets)
+        buckets = create_rate_limit_memory(settings.scaled_entries(RATE_LIMITED_CALLERS))
         stack.callback(os.close, buckets)
         processes = create_process_table([SEQUENCER, *worker_names(settings)])
         stack.callback(os.close, processes)

@@ -2,6 +2,8 @@
 
 Installing the package registers the pytest fixtures of `foreseal.testing.plugin`: `foreseal` is a chain that is rolled
 back after each test, `foreseal_w3` a `web3.Web3` on it. Without pytest, use `Chain`.
+
+Design: docs/design/decisions/development-chains.md.
 """
 
 from foreseal.testing.accounts import TestAccount

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use foreseal_chain::datadir::{BackupEnd, BackupFailure, CopyCallback, StoreBackup};
 use foreseal_store::StoredHead;
 
-use crate::{Manifest, restore};
+use crate::{manifest::Manifest, restore};
 
 /// The backup in a folder.
 #[derive(Clone, Debug)]

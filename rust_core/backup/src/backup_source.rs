@@ -6,7 +6,7 @@ use foreseal_chain::datadir::{DataDirError, genesis_hash, stored_spec};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreCopy, StoreError, StoreOptions};
 
-use crate::{BackupError, file_names::STORE};
+use crate::{error::BackupError, file_names::STORE};
 
 /// Data directory to copy.
 pub struct BackupSource<'a> {

@@ -7,9 +7,10 @@ use foreseal_journal::{Identity, JournalReport, RealDisk, check};
 use foreseal_store::{StoreCopy, StoreOptions};
 
 use crate::{
-    BackupError, Manifest,
+    error::BackupError,
     file_names::{GENESIS, JOURNAL, STORE, STORE_FILE, STORE_LOCK},
     files::io_error,
+    manifest::Manifest,
 };
 
 /// Verifies the restored files as a start would: the journal is undamaged, and the store belongs to its

@@ -2,7 +2,7 @@
 
 use foreseal_journal::Identity;
 
-use crate::{BackupError, ManifestFile};
+use crate::{error::BackupError, files::ManifestFile};
 
 /// Chain of a copy, and its size in bytes as far as it is known at the start.
 #[derive(Clone, Copy, Debug)]

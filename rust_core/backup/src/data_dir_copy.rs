@@ -5,14 +5,15 @@ use std::{fs, io, time::Duration};
 use foreseal_chain::datadir::{CopiedComponent, CopyCallback, CopyProgress, DirIdentity};
 use foreseal_journal::{Identity, PinnedAppends, PinnedSegments, journal_folder};
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Progress, StoreCopy};
+use foreseal_store::{Progress, SCHEMA, StoreCopy};
 
 use crate::{
-    BackupError, BackupSource, Manifest, ManifestFile,
+    backup_source::BackupSource,
     copy_sink::{CopySink, CopyStart},
+    error::BackupError,
     file_names::{GENESIS, IDENTITY, KEY, STORE_FILE},
-    files::io_error,
-    manifest::{FORMAT, ManifestBlock},
+    files::{ManifestFile, io_error},
+    manifest::{Manifest, ManifestBlock, VERSION},
 };
 
 /// Number of copied bytes after which new journal segments are held open. A segment is larger, so none is
@@ -40,7 +41,6 @@ impl DataDirCopy<'_> {
         let options = source.options(spec);
         let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };
         let copying = source.copying(&options)?;
-        let schema = copying.schema()?;
         // A damaged journal ends the copy before the store is read.
         let journal = pinned.verify_appends(identity, copying.progress()?.journal_sequence)?;
         sink.start(CopyStart { identity, store: copying.bytes(), journal: journal_bytes(&journal) })?;
@@ -56,12 +56,12 @@ impl DataDirCopy<'_> {
         copy_journal(&pinned, &extent, &mut JournalTarget { sink, files: &mut files }, watch)?;
         self.copy_small_files(sink, &mut files)?;
         Ok(Manifest {
-            format: FORMAT,
+            version: VERSION,
             program: env!("CARGO_PKG_VERSION").to_owned(),
             time: u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX),
             chain_id: options.chain_id,
             genesis: options.genesis,
-            schema,
+            schema: SCHEMA,
             head: progress.head.map(|head| ManifestBlock { number: head.number, hash: head.hash }),
             journal_sequence: sequence,
             journal_first: extent.first,
@@ -77,8 +77,7 @@ impl DataDirCopy<'_> {
     ) -> Result<(), BackupError> {
         let datadir = self.source.datadir;
         let mut names = vec![GENESIS];
-        // Data directories of older versions have no identity file. It identifies the signer if the key is
-        // not copied.
+        // An imported chain has no identity before the first start. It identifies the signer if the key is not copied.
         if DirIdentity::read(datadir)?.is_some() {
             names.push(IDENTITY);
         }

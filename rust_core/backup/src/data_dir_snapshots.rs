@@ -6,7 +6,7 @@ use foreseal_chain::Clock;
 use foreseal_replication::SnapshotSource;
 use foreseal_store::Store;
 
-use crate::{BackupSource, SnapshotRate, send_snapshot};
+use crate::{backup_source::BackupSource, snapshot_rate::SnapshotRate, snapshot_sender::send_snapshot};
 
 /// Sends snapshots of the data directory of a node that runs in this process.
 pub struct DataDirSnapshots {

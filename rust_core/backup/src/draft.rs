@@ -8,11 +8,12 @@ use std::{
 use foreseal_chain::datadir::DataDir;
 
 use crate::{
-    BackupError, Manifest,
     chain_check::check_chain,
     draft_file::DraftFile,
+    error::BackupError,
     file_names::{GENESIS, IDENTITY, JOURNAL, KEY, STORE},
     files::{io_error, make_folder, sync_folder},
+    manifest::Manifest,
 };
 
 /// Folder in the new data directory in which all files are prepared. No node reads it.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use foreseal_journal::{Disk, DiskFile, RealDisk, segment_size};
 
 use crate::{
-    BackupError, ManifestFile,
+    error::BackupError,
     file_names::is_segment,
-    files::{ContentHash, Written, io_error},
+    files::{ContentHash, ManifestFile, Written, io_error},
 };
 
 const SECTOR: usize = 512;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use foreseal_chain::datadir::DataDirError;
 use foreseal_journal::{Identity, JournalError};
+use foreseal_primitives::UNRELEASED;
 use foreseal_store::StoreError;
 
 /// Error of making or restoring a backup, or of sending or receiving a snapshot.
@@ -24,6 +25,8 @@ pub enum BackupError {
     NotABackup { path: PathBuf, why: String },
     #[error("the backup has format {found}, newer than the supported version {supported}")]
     NewerFormat { found: u32, supported: u32 },
+    #[error("the backup {UNRELEASED}")]
+    Unreleased,
     #[error("the backup is damaged: {file}: {why}")]
     Damaged { file: String, why: String },
     #[error("{} has no sequencer key to copy", .0.display())]

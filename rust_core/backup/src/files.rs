@@ -11,7 +11,7 @@ use alloy_primitives::B256;
 use foreseal_chain::datadir::{Checksum, DataDirError, Mismatch};
 use serde::{Deserialize, Serialize};
 
-use crate::BackupError;
+use crate::error::BackupError;
 
 /// Bytes read at a time.
 const CHUNK_SIZE: usize = 1 << 20;
@@ -29,9 +29,8 @@ pub struct ManifestFile {
     pub bytes: u64,
     /// BLAKE3 hash of the file.
     pub blake3: B256,
-    /// CRC-32C of the file, which locates a single flipped bit; absent in format 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crc32c: Option<u32>,
+    /// CRC-32C of the file, which locates a single flipped bit.
+    pub crc32c: u32,
 }
 
 pub(crate) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
@@ -56,7 +55,7 @@ impl ContentHash {
 
     pub fn finish(self, path: String) -> ManifestFile {
         let blake3 = B256::from(*self.hasher.finalize().as_bytes());
-        ManifestFile { path, bytes: self.bytes, blake3, crc32c: Some(self.crc) }
+        ManifestFile { path, bytes: self.bytes, blake3, crc32c: self.crc }
     }
 }
 
@@ -132,8 +131,8 @@ pub(crate) fn read_checked(
     }
     if hasher.finalize().as_bytes() != file.blake3.as_slice() {
         let found = (file.bytes <= LOCATED).then(|| fs::read(&path).ok()).flatten();
-        let sum = file.crc32c.map(|crc32c| Checksum { blake3: file.blake3, crc32c });
-        let why = found.zip(sum).and_then(|(bytes, sum)| sum.verify(&bytes).err());
+        let sum = Checksum { blake3: file.blake3, crc32c: file.crc32c };
+        let why = found.and_then(|bytes| sum.verify(&bytes).err());
         return Err(damaged(why.unwrap_or(Mismatch { offset: None }).to_string()));
     }
     Ok(())

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use crate::{
-    BackupError, ManifestFile,
     copy_sink::{CopySink, CopyStart},
+    error::BackupError,
     file_names::JOURNAL,
-    files::{Written, make_folder},
+    files::{ManifestFile, Written, make_folder},
 };
 
 /// Folder to which files are copied.

@@ -9,11 +9,13 @@ use std::{
 use foreseal_chain::datadir::CopyCallback;
 
 use crate::{
-    BackupError, BackupSource, Manifest,
+    backup_source::BackupSource,
     data_dir_copy::DataDirCopy,
+    error::BackupError,
     file_names::{JOURNAL, STORE},
     files::{io_error, is_free, sync_folder},
     folder_sink::FolderSink,
+    manifest::Manifest,
 };
 
 /// Maximum attempts to copy store and journal if the node removes journal segments in between.

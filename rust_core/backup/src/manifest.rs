@@ -3,25 +3,24 @@
 use std::{fs, io, path::Path};
 
 use alloy_primitives::B256;
-use foreseal_chain::datadir::checked_file::{self, Content};
+use foreseal_chain::datadir::checked_file;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BackupError,
+    error::BackupError,
     file_names::{GENESIS, MANIFEST, STORE_FILE, is_copied},
     files::{ManifestFile, write_file},
 };
 
-/// Newest backup format that this version reads, and the one that it writes.
-pub(crate) const FORMAT: u32 = 2;
-/// Oldest supported format; its manifest has no checksum.
-const OLDEST: u32 = 1;
+/// Version of the format of backups that this program reads and writes.
+pub(crate) const VERSION: u32 = 1;
 
 /// Content of `MANIFEST.json`. It is written last: a folder without it is not a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    pub format: u32,
+    /// Version of the format.
+    pub version: u32,
     /// Version of the program that made the backup.
     pub program: String,
     /// Milliseconds since the Unix epoch.
@@ -74,18 +73,16 @@ impl Manifest {
         refused: impl Fn(String) -> BackupError,
     ) -> Result<Self, BackupError> {
         let damaged = |why| BackupError::Damaged { file: MANIFEST.to_owned(), why };
-        let content = checked_file::unseal_json(text).map_err(|mismatch| damaged(mismatch.to_string()))?;
-        let checked = matches!(content, Content::Checked(_));
-        let text = content.bytes();
-        let format = serde_json::from_slice::<OfAnyFormat>(&text).map(|manifest| manifest.format);
-        match format {
-            Ok(FORMAT) if checked => {}
-            Ok(FORMAT) => return Err(damaged("it has no checksum".to_owned())),
-            Ok(OLDEST) => {}
-            Ok(found) if found > FORMAT => {
-                return Err(BackupError::NewerFormat { found, supported: FORMAT });
+        if let Ok(AnyManifest { version: None, format: Some(_) }) = serde_json::from_slice(&text) {
+            return Err(BackupError::Unreleased);
+        }
+        let text = checked_file::unseal_json(text).map_err(|mismatch| damaged(mismatch.to_string()))?;
+        match serde_json::from_slice(&text) {
+            Ok(AnyManifest { version: Some(VERSION), .. }) => {}
+            Ok(AnyManifest { version: Some(found), .. }) if found > VERSION => {
+                return Err(BackupError::NewerFormat { found, supported: VERSION });
             }
-            Ok(found) => return Err(refused(format!("format {found} does not exist"))),
+            Ok(_) => return Err(refused(format!("{MANIFEST} has no version of a backup"))),
             Err(error) => return Err(refused(format!("{MANIFEST} is invalid: {error}"))),
         }
         serde_json::from_slice(&text).map_err(|error| refused(format!("{MANIFEST} is invalid: {error}")))
@@ -111,7 +108,9 @@ fn invalid(error: &serde_json::Error) -> BackupError {
     BackupError::Damaged { file: MANIFEST.to_owned(), why: error.to_string() }
 }
 
+/// The version of a manifest. Unreleased programs wrote theirs as `format`.
 #[derive(Deserialize)]
-struct OfAnyFormat {
-    format: u32,
+struct AnyManifest {
+    version: Option<u32>,
+    format: Option<u32>,
 }

@@ -4,7 +4,13 @@ use std::{ops::ControlFlow, path::Path};
 
 use foreseal_chain::datadir::{CopiedComponent, CopyCallback, CopyProgress};
 
-use crate::{BackupError, Manifest, ManifestFile, draft::Draft, file_names::is_segment, files::read_checked};
+use crate::{
+    draft::Draft,
+    error::BackupError,
+    file_names::is_segment,
+    files::{ManifestFile, read_checked},
+    manifest::Manifest,
+};
 
 /// Restores the backup in the folder `backup` to `datadir`, which must be new or empty. Every file is
 /// verified against the manifest. The journal must be undamaged and continue where the store ends.

@@ -13,7 +13,7 @@
 
 use std::io::{self, Read, Write};
 
-use crate::{BackupError, snapshot_rate::CHUNK_SIZE};
+use crate::{error::BackupError, snapshot_rate::CHUNK_SIZE};
 
 /// First bytes of a snapshot, with the version of its format.
 pub(crate) const MAGIC: &[u8; 8] = b"FSEALSN1";

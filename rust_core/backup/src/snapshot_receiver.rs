@@ -6,9 +6,11 @@ use foreseal_chain::datadir::{CopiedComponent, CopyCallback, CopyProgress};
 use foreseal_journal::Identity;
 
 use crate::{
-    BackupError, Manifest, ManifestFile,
     draft::Draft,
+    error::BackupError,
     file_names::{KEY, MANIFEST, is_copied, is_segment},
+    files::ManifestFile,
+    manifest::Manifest,
     snapshot_frame::{FrameKind, FrameReader, invalid},
     snapshot_sender::SnapshotStart,
 };

@@ -7,12 +7,14 @@ use foreseal_chain::datadir::CopyCallback;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BackupError, BackupSource, Manifest, ManifestFile, SnapshotRate,
+    backup_source::BackupSource,
     copy_sink::{CopySink, CopyStart},
     data_dir_copy::DataDirCopy,
-    files::ContentHash,
+    error::BackupError,
+    files::{ContentHash, ManifestFile},
+    manifest::Manifest,
     snapshot_frame::{FrameKind, MAGIC, stream_error, write_frame},
-    snapshot_rate::ByteBucket,
+    snapshot_rate::{ByteBucket, SnapshotRate},
 };
 
 /// A snapshot that was sent.

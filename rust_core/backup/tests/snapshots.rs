@@ -215,7 +215,7 @@ fn with_manifest(stream: &[u8], change: impl FnOnce(&mut Manifest)) -> Vec<u8> {
     let mut changed = frames(stream);
     let at = changed.len() - 2;
     assert_eq!(changed[at].0, MANIFEST);
-    let text = checked_file::unseal_json(changed[at].1.clone()).unwrap().bytes();
+    let text = checked_file::unseal_json(changed[at].1.clone()).unwrap();
     let mut manifest: Manifest = serde_json::from_slice(&text).unwrap();
     change(&mut manifest);
     changed[at].1 = checked_file::seal_json(&serde_json::to_vec_pretty(&manifest).unwrap());
@@ -227,12 +227,12 @@ fn a_manifest_that_contradicts_the_files_is_rejected() {
     let (stream, _) = Sender::new().stream();
     let changes: [(ManifestChange, &str); 7] = [
         (|m| m.files[0].bytes += 1, "does not match the received files"),
-        (|m| drop(m.files.pop()), "is not listed"),
+        (|m| m.files.retain(|file| file.path != "genesis.json"), "is not listed"),
         (|m| m.chain_id += 1, "does not match the received files"),
         (|m| m.journal_next += 1, "does not have the copied appends"),
         (|m| m.journal_first += 1, "does not have the copied appends"),
         (|m| m.journal_sequence += 1, "does not end where the manifest says"),
-        (|m| m.format = 9, "has format 9, newer than the supported version 2"),
+        (|m| m.version = 9, "has format 9, newer than the supported version 1"),
     ];
     for (change, why) in changes {
         let error = rejection(&with_manifest(&stream, change));
@@ -245,6 +245,39 @@ fn a_manifest_that_contradicts_the_files_is_rejected() {
         changed[end].1.clone().into_iter().map(|byte| if byte == b'1' { b'2' } else { byte }).collect();
     let error = rejection(&support::join(&changed));
     assert!(error.contains("store/data.mdb: its size or hash differs"), "{error}");
+}
+
+/// Replaces the manifest of the backup in `backup`, and returns the error of a restore.
+fn restore_error(backup: &Path, manifest: &[u8]) -> String {
+    fs::write(backup.join("MANIFEST.json"), manifest).unwrap();
+    let restored = backup.with_file_name("restored");
+    let error = restore(backup, &restored, MAP_SIZE, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(!restored.exists());
+    error.to_string()
+}
+
+#[test]
+fn a_backup_with_another_manifest_is_rejected() {
+    let (sender, folder) = (Sender::new(), tempfile::tempdir().unwrap());
+    let backup = folder.path().join("backup");
+    let go_on = &mut |_: CopyProgress| ControlFlow::Continue(());
+    let made = back_up(&sender.source(false), &backup, Duration::ZERO, go_on).unwrap();
+    let text = |manifest: &Manifest| serde_json::to_vec_pretty(manifest).unwrap();
+    let error = restore_error(&backup, &text(&made));
+    assert_eq!(error, "the backup is damaged: MANIFEST.json: the checksum does not match");
+    let mut outside = made.clone();
+    outside.files[0].path = "../outside".to_owned();
+    let error = restore_error(&backup, &checked_file::seal_json(&text(&outside)));
+    assert_eq!(error, "the backup is damaged: ../outside: unexpected file");
+    // Unreleased programs wrote no checksum in format 1, and one in format 2.
+    let unreleased = b"{\n  \"format\": 1\n}".to_vec();
+    for manifest in [checked_file::seal_json(&unreleased), unreleased] {
+        let error = restore_error(&backup, &manifest);
+        assert!(
+            error.starts_with("the backup was written by an unreleased version of Foreseal: "),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use foreseal_evm::difficulty_after;
 use foreseal_primitives::{ChainSpec, ForkPoint, SpecId, Transaction};
 use foreseal_trie::ordered_trie_root;
 
-use crate::BuildError;
+use crate::errors::BuildError;
 
 /// The producer's choices for one block. The caller supplies the timestamp and the randomness.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use alloy_primitives::{
 };
 use foreseal_primitives::Transaction;
 
-use crate::PreparedForBlock;
+use crate::prepared_for_block::PreparedForBlock;
 
 /// Maximum number of remembered sizes. They are hints: without one, a transaction is executed once more.
 const MAX_SIZES: usize = 4096;

@@ -9,12 +9,13 @@ use alloy_eips::{
 };
 use alloy_primitives::B256;
 use foreseal_evm::{BlockBody, BlockGas, EndOfBlock, ExecutionError, Executor, end_block};
-use foreseal_primitives::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction, mutant};
+use foreseal_primitives::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction};
 use foreseal_state::{BlockHashes, State, withdrawals_root};
 
 use crate::{
-    Body, BuildError, NextBlockAttributes,
-    body::{StepContents, blob_gas, join_if},
+    block_attributes::NextBlockAttributes,
+    body::{Body, StepContents, blob_gas, join_if},
+    errors::BuildError,
 };
 
 /// The parent of a block that is opened.
@@ -157,7 +158,7 @@ impl PendingBlock {
             blob_gas_used,
         };
         let (next, _) = self.apply_step_and_compute_roots(contents, step.index, end)?;
-        if next.hash != step.hash && !mutant!("trust-the-record") {
+        if next.hash != step.hash {
             return Err(BuildError::HashMismatch {
                 number: step.number,
                 index: step.index,
@@ -251,8 +252,6 @@ impl PendingBlock {
             ..self.template.clone()
         };
         let hash = header.hash_slow();
-        let base = if mutant!("carry-the-tail") { tip.clone() } else { base };
-        let index = if mutant!("index-stands-still") { index.min(1) } else { index };
         let spec = self.spec.clone();
         let template = self.template.clone();
         let withdrawals = self.withdrawals.clone();

@@ -7,7 +7,7 @@ use foreseal_evm::{ExecutionError, Executor, PreparedTransaction};
 use foreseal_primitives::Transaction;
 use foreseal_state::BlockHashes;
 
-use crate::PendingBlock;
+use crate::pending_block::PendingBlock;
 
 /// An executed transaction, and the block whose steps may contain the result.
 #[derive(Debug)]

@@ -3,7 +3,11 @@
 use alloy_consensus::Transaction as _;
 use foreseal_primitives::{MAX_BLOCK_BYTES, SpecId, Transaction, length_in_block};
 
-use crate::{BlockShare, PendingBlock, StepLimits, body::blob_gas};
+use crate::{
+    body::blob_gas,
+    pending_block::PendingBlock,
+    step_limits::{BlockShare, StepLimits},
+};
 
 /// Intrinsic gas of the cheapest transaction.
 const MIN_GAS: u64 = 21_000;

@@ -11,9 +11,12 @@ use foreseal_primitives::{Flashblock, Receipt, StateDiff, Transaction, result_js
 use foreseal_state::BlockHashes;
 
 use crate::{
-    BuildError, DeferredTransactions, PendingBlock, PreparedForBlock, StepLimits,
-    pending_block::ExecutedStep,
+    deferred::DeferredTransactions,
+    errors::BuildError,
+    pending_block::{ExecutedStep, PendingBlock},
+    prepared_for_block::PreparedForBlock,
     remaining_budgets::{RemainingBudgets, Room},
+    step_limits::StepLimits,
 };
 
 /// Maximum size of a result as JSON, in bytes per 5 gas: no code writes more than an empty log, which has 440 bytes for
@@ -316,17 +319,17 @@ impl<'a> StepInProgress<'a> {
         block: &PendingBlock,
         hashes: &dyn BlockHashes,
         mut times: StepTimes,
-        laps: &mut Stopwatch<'_>,
+        stopwatch: &mut Stopwatch<'_>,
     ) -> Result<BuiltStep, BuildError> {
         let diff = Arc::new(self.executor.drain_diff());
-        laps.add_to(&mut times.execute);
+        stopwatch.add_to(&mut times.execute);
         let Self { transactions, receipts, rejected, gas, .. } = self;
         if transactions.is_empty() {
             return Ok(BuiltStep { step: None, rejected, times });
         }
         let executed = ExecutedStep { transactions, receipts, diff, blob_gas_used: gas.blob_gas_used };
         let step = block.next_step(executed, hashes)?;
-        laps.add_to(&mut times.roots);
+        stopwatch.add_to(&mut times.roots);
         Ok(BuiltStep { step: Some(step), rejected, times })
     }
 }
@@ -367,16 +370,16 @@ impl PendingBlock {
     ) -> Result<BuiltStep, BuildError> {
         let StepControl { limits, deferred, keep_going, clock } = control;
         let mut turn = StepInProgress::on(self, hashes, limits);
-        let (mut times, mut laps) = (StepTimes::default(), Stopwatch::begin(clock));
+        let (mut times, mut stopwatch) = (StepTimes::default(), Stopwatch::begin(clock));
         let mut has_room = turn.begin_with_deferred(self, deferred)?;
         while has_room && turn.remaining.has_gas() && keep_going() {
             if let Some(count) = turn.executor.lookahead() {
                 let upcoming = best.upcoming(count);
                 turn.executor.prefetch(upcoming.map(|pooled| pooled.transaction().as_ref()))?;
-                laps.add_to(&mut times.execute);
+                stopwatch.add_to(&mut times.execute);
             }
             let Some(pooled) = best.next_held() else { break };
-            laps.add_to(&mut times.select);
+            stopwatch.add_to(&mut times.select);
             if turn.include_if_it_fits(pooled.transaction(), deferred)? {
                 has_room = !turn.is_oversized;
             } else if turn.may_add_later(pooled.transaction(), deferred) {
@@ -384,11 +387,11 @@ impl PendingBlock {
             } else {
                 best.release_and_skip_sender();
             }
-            laps.add_to(&mut times.execute);
+            stopwatch.add_to(&mut times.execute);
         }
         turn.end_with_deferred(deferred)?;
         deferred.finish_step(&turn.transactions, turn.is_oversized);
-        turn.finish(self, hashes, times, &mut laps)
+        turn.finish(self, hashes, times, &mut stopwatch)
     }
 
     pub(crate) fn totals(&self) -> BlockGas {

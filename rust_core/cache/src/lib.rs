@@ -1,4 +1,6 @@
 //! Layer 0: the cache of all layers. It has a name, a capacity in bytes, and counters of hits and misses.
+//!
+//! Design: `docs/design/decisions/caches-and-memory.md`.
 
 mod counters;
 

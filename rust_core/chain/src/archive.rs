@@ -7,7 +7,14 @@ use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_primitives::ChainSpec;
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
 
-use crate::{ArchiveCaches, BlockCounts, ExecutedBlock, HeaderAndState, History, Position, Step};
+use crate::{
+    archive_caches::ArchiveCaches,
+    block_counts::BlockCounts,
+    executed_block::{ExecutedBlock, Step},
+    hash_index::Position,
+    header_and_state::HeaderAndState,
+    history::History,
+};
 
 /// Cached access to older sealed blocks. The chain replaces it after an unwind.
 #[derive(Debug)]

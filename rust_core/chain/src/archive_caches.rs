@@ -7,7 +7,7 @@ use foreseal_cache::{Cache, CacheMetrics};
 use foreseal_state::State;
 use foreseal_store::StateCacheSizes;
 
-use crate::{ExecutedBlock, Step};
+use crate::executed_block::{ExecutedBlock, Step};
 
 /// Approximate size of a block in bytes, without its transactions.
 const BLOCK_SIZE: u64 = 8 << 10;

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 
-use crate::ExecutedBlock;
+use crate::executed_block::ExecutedBlock;
 
 /// Numbers of a block, sealed or being built. For a stored block they cost one lookup: transactions, receipts and logs
 /// are not read.

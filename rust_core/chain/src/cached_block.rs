@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use foreseal_state::StateError;
 
-use crate::{BlockId, ExecutedBlock, ResolveError, View};
+use crate::{
+    executed_block::ExecutedBlock,
+    view::{BlockId, ResolveError, View},
+};
 
 impl View {
     /// Resolves like [`Self::resolve`], from memory alone. Returns `None` if the block is not in memory, or
@@ -27,7 +30,7 @@ impl View {
         }
     }
 
-    /// Returns `true` if [`Self::moment`] finds the state without executing anything again.
+    /// Returns `true` if [`Self::header_and_state`] finds the state without executing anything again.
     pub fn has_state(&self, id: BlockId) -> Result<bool, StateError> {
         let hash = match id {
             BlockId::Step { .. } => return Ok(false),

@@ -6,20 +6,27 @@
 use std::sync::Arc;
 
 use alloy_consensus::Header;
-use alloy_primitives::{B256, Bytes, U256};
+use alloy_primitives::{B256, U256};
 use foreseal_builder::{BuildError, NextBlockAttributes, ParentBlock, PendingBlock};
 use foreseal_evm::BlockError;
-use foreseal_primitives::{ChainSpec, Flashblock, Override, StateDiff, mutant};
+use foreseal_primitives::{ChainSpec, Flashblock, Override, StateDiff};
 use foreseal_state::{BlockHashes, State, StateError};
 use imbl::Vector;
 
 use crate::{
-    ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, Finality, FinalityDepth, GenesisBlock, HashIndex,
-    History, ReadMode, ReorgedBlocks, STEP_WINDOW, Step, View, Written,
     archive::Archive,
+    archive_caches::{ArchiveCaches, CacheSizes},
+    executed_block::{ExecutedBlock, Step, Written},
+    finality::{Finality, FinalityDepth},
+    genesis_block::GenesisBlock,
+    hash_index::{HashIndex, STEP_WINDOW},
+    history::History,
     memory_size::{block_size, changes_size, contents_size, step_size},
-    sealed::SealedBlocks,
+    read_mode::ReadMode,
+    reorged_blocks::ReorgedBlocks,
+    sealed::{BlockWindow, SealedBlocks},
     store_update::{BlockChanges, StoreUpdate},
+    view::{ConvertedViews, View},
 };
 
 mod expired;
@@ -210,12 +217,7 @@ impl Chain {
         let Some(open) = next.open.take() else {
             return Err(out_of_order(self.latest().number() + 1, "sealed", "no block is being built"));
         };
-        let (mut executed, diffs) = (open.executed(), open.diffs());
-        if mutant!("seal-adds") {
-            executed.block.header.extra_data = Bytes::from_static(b"sealed");
-            executed.block.hash = executed.block.header.hash_slow();
-        }
-        next.push_sealed(executed, diffs);
+        next.push_sealed(open.executed(), open.diffs());
         Ok(next)
     }
 
@@ -230,8 +232,7 @@ impl Chain {
     /// Removes what left the windows from the chain, and returns the blocks that only the history holds now. Call it
     /// only after the newest opening is durable: until then, readers hold views whose windows end one block earlier.
     pub fn remove_expired(&mut self) -> ExpiredBlocks {
-        let window = if mutant!("keep-every-step") { u64::MAX } else { STEP_WINDOW };
-        while self.forgotten.saturating_add(window) <= self.latest().number() {
+        while self.forgotten.saturating_add(STEP_WINDOW) <= self.latest().number() {
             self.forget_steps(self.forgotten);
             self.forgotten += 1;
         }
@@ -414,6 +415,7 @@ impl Chain {
             lookup: self.lookup.clone(),
             reorged: self.reorged.clone(),
             mode: ReadMode::Standard,
+            converted: ConvertedViews::default(),
         }
     }
 }

@@ -78,7 +78,7 @@ mod tests {
     use foreseal_primitives::{DevGenesis, dev_genesis};
 
     use super::*;
-    use crate::{Chain, FinalityDepth, datadir::genesis_hash};
+    use crate::{chain::Chain, datadir::genesis_hash, finality::FinalityDepth};
 
     #[test]
     fn a_chain_of_a_computed_genesis_equals_one_that_computes_it() {

@@ -6,7 +6,7 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_state::State;
 
-use crate::ExecutedBlock;
+use crate::executed_block::ExecutedBlock;
 
 /// Header, hash and state of a block: the input of state reads, calls and gas estimates.
 #[derive(Clone, Debug)]

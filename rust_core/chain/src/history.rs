@@ -8,7 +8,12 @@ use foreseal_state::{StateError, StateStore};
 use foreseal_store::{BlockWithoutLogs, StoredLogRange, VisitLog};
 use imbl::Vector;
 
-use crate::{BlockCounts, ExecutedBlock, HeaderAndState, Position, Step};
+use crate::{
+    block_counts::BlockCounts,
+    executed_block::{ExecutedBlock, Step},
+    hash_index::Position,
+    header_and_state::HeaderAndState,
+};
 
 /// Sealed blocks that can be read again, from one generation of the chain. An unwind starts a new generation.
 ///

@@ -6,7 +6,7 @@ use foreseal_primitives::{Block, FoundLog, LogFilter, LogPosition, Receipt};
 use foreseal_state::StateError;
 use foreseal_store::{StoredLogRange, VisitLog};
 
-use crate::{ExecutedBlock, View};
+use crate::{executed_block::ExecutedBlock, view::View};
 
 /// Matches that one portion of a search found, in chain order.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use foreseal_primitives::{Block, Flashblock, StateDiff};
 
-use crate::Step;
+use crate::executed_block::Step;
 
 /// Approximate size in bytes of a block without its transactions and steps.
 const BLOCK_SIZE: usize = 8 << 10;

@@ -9,7 +9,7 @@ use std::{
 use foreseal_evm::RecoveredBlock;
 use rayon::{ThreadPoolBuilder, prelude::*};
 
-use crate::BlockReader;
+use crate::chain_file::BlockReader;
 
 /// Size in bytes from which on blocks are decoded together. One block more may be larger.
 const GROUP_BYTES: usize = 128 << 10;

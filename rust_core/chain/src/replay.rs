@@ -2,7 +2,10 @@
 
 use foreseal_journal::Record;
 
-use crate::{Chain, ChainError, Finality};
+use crate::{
+    chain::{Chain, ChainError},
+    finality::Finality,
+};
 
 /// Error of replaying a journal.
 #[derive(Debug, thiserror::Error)]
@@ -11,8 +14,8 @@ pub enum ReplayError {
     Chain { record: u64, source: ChainError },
 }
 
-/// Applies one record to the chain. `record` is its number, for error messages. After each append, the caller
-/// must [settle](Chain::settle) the chain.
+/// Applies one record to the chain. `record` is its number, for error messages. Blocks that the store has
+/// written stay in memory until the caller calls [`Chain::remove_expired`].
 pub fn replay(chain: &mut Chain, record: u64, entry: &Record) -> Result<(), ReplayError> {
     let refused = |source| ReplayError::Chain { record, source };
     match entry {

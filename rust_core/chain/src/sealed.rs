@@ -6,7 +6,10 @@ use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 use imbl::Vector;
 
-use crate::{BlockCounts, ExecutedBlock, HeaderAndState, History, archive::Archive};
+use crate::{
+    archive::Archive, block_counts::BlockCounts, executed_block::ExecutedBlock,
+    header_and_state::HeaderAndState, history::History,
+};
 
 /// Window of sealed blocks that stay in memory although the history holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Metadata that the store holds for the node.
 
-use crate::{ChainMeta, Finality};
+use crate::{finality::Finality, store_update::ChainMeta};
 use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 

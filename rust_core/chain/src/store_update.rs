@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foreseal_primitives::StateDiff;
 use foreseal_state::State;
 
-use crate::{ExecutedBlock, Finality};
+use crate::{executed_block::ExecutedBlock, finality::Finality};
 
 /// A change of the sealed chain for the store to apply.
 #[derive(Clone, Debug)]

@@ -12,7 +12,11 @@ use foreseal_store::{BlockWithoutLogs, Reader, StoredLogRange, StoredStep, Visit
 use imbl::Vector;
 
 use crate::{
-    BlockCounts, ExecutedBlock, HeaderAndState, History, Position, Step, Written,
+    block_counts::BlockCounts,
+    executed_block::{ExecutedBlock, Step, Written},
+    hash_index::Position,
+    header_and_state::HeaderAndState,
+    history::History,
     memory_size::{block_size, step_size},
     states::States,
 };

@@ -6,13 +6,23 @@ use alloy_primitives::B256;
 use foreseal_primitives::Transaction;
 use foreseal_state::StateError;
 
-use crate::{BlockId, Position, ReadMode, View};
+use crate::{
+    hash_index::Position,
+    read_mode::ReadMode,
+    view::{BlockId, View},
+};
 
 impl View {
     /// Returns this view in `mode`.
     #[must_use]
     pub fn in_mode(self: &Arc<Self>, mode: ReadMode) -> Arc<Self> {
-        if self.mode == mode { self.clone() } else { Arc::new(Self { mode, ..Self::clone(self) }) }
+        let convert = || Arc::new(Self { mode, ..Self::clone(self) });
+        match mode {
+            same if same == self.mode => self.clone(),
+            ReadMode::Standard => convert(),
+            ReadMode::Sealed => self.converted.sealed.get_or_init(convert).clone(),
+            ReadMode::Preconfirmed => self.converted.preconfirmed.get_or_init(convert).clone(),
+        }
     }
 
     /// Returns the mode in which names of blocks resolve.

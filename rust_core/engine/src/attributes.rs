@@ -9,7 +9,7 @@ use foreseal_node::PayloadRequest;
 use foreseal_primitives::{ChainSpec, ForkPoint, OptimismFork, OptimismRules, SpecId, recover_all};
 use serde::Deserialize;
 
-use crate::{EngineError, payload::decode_envelopes};
+use crate::{errors::EngineError, payload::decode_envelopes};
 
 /// Payload attributes of every version, with the fields of OP chains (OP specification, "Extended
 /// PayloadAttributesV3").

@@ -9,7 +9,10 @@ use foreseal_primitives::ChainSpec;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{EngineError, EngineMetrics, ErrorObject};
+use crate::{
+    errors::{EngineError, ErrorObject},
+    metrics::EngineMetrics,
+};
 
 /// Methods of the Engine API that this node has, except `engine_exchangeCapabilities` itself.
 const CAPABILITIES: [&str; 14] = [

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Engine, EngineError,
     attributes::{BuildAttributes, BuildContext},
-    engine::{Arguments, non_zero},
+    engine::{Arguments, Engine, non_zero},
+    errors::EngineError,
 };
 
 /// `ForkchoiceStateV1`.

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use crate::{Engine, engine::to_json, errors::ErrorObject};
+use crate::{
+    engine::{Engine, to_json},
+    errors::ErrorObject,
+};
 
 /// Maximum number of calls of a batch.
 const MAX_BATCH: usize = 1_000;

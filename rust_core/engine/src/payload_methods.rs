@@ -6,8 +6,8 @@ use foreseal_primitives::SpecId;
 use serde_json::{Value, json};
 
 use crate::{
-    Engine, EngineError,
-    engine::Arguments,
+    engine::{Arguments, Engine},
+    errors::EngineError,
     payload::{ExecutionPayload, PayloadSidecar},
 };
 

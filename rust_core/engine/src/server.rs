@@ -10,9 +10,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
 use crate::{
-    Engine, TokenSecret,
     connection_places::ConnectionPlace,
+    engine::Engine,
     listener::{Listener, ListenerOptions},
+    token::TokenSecret,
 };
 
 /// Maximum number of connections.

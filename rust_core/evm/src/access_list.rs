@@ -15,7 +15,10 @@ use revm::{
 };
 
 use crate::{
-    CallLimits, CallOutcome, CallRequest, Environment, ExecutionError, call::Simulation, context::EvmContext,
+    call::{CallLimits, CallOutcome, CallRequest, Simulation},
+    context::EvmContext,
+    environment::Environment,
+    error::ExecutionError,
     precompiles::PrecompileRules,
 };
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use foreseal_primitives::TransactionError;
 
-use crate::ExecutionError;
+use crate::error::ExecutionError;
 
 /// Reasons that make a block invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

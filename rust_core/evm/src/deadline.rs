@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use foreseal_scheduler::{arrival, checkpoint, record_late};
 
-use crate::{ExecutionError, interruption::Interruption};
+use crate::{error::ExecutionError, interruption::Interruption};
 
 /// Maximum memory in bytes of an execution under a strict deadline, all frames together.
 pub(crate) const STRICT_MEMORY: u64 = 256 * 1024;

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, Log, b256};
 
-use crate::ExecutionError;
+use crate::error::ExecutionError;
 
 /// Topic of `DepositEvent(bytes,bytes,bytes,bytes,bytes)`.
 const DEPOSIT_EVENT: B256 = b256!("0x649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5");

@@ -5,8 +5,8 @@ use foreseal_primitives::{SpecId, TRANSACTION_GAS_CAP};
 use revm::context_interface::result::{ExecutionResult, HaltReason};
 
 use crate::{
-    Environment,
     call::{CallLimits, CallRequest, Simulation},
+    environment::Environment,
     error::{ExecutionError, RejectedTransaction},
 };
 

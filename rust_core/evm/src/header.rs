@@ -9,7 +9,10 @@ use alloy_primitives::{B64, B256, U256, hex};
 use foreseal_keccak::keccak;
 use foreseal_primitives::{BlockBytes, ChainSpec, MAX_BLOCK_BYTES, OptimismFork, OptimismRules, SpecId};
 
-use crate::{BlockError, block_error::expect, difficulty::difficulty_after};
+use crate::{
+    block_error::{BlockError, expect},
+    difficulty::difficulty_after,
+};
 
 /// Extra data of the first ten blocks after the DAO's irregular state change (EIP-779).
 const DAO_EXTRA_DATA: &[u8] = &hex!("64616f2d686172642d666f726b");

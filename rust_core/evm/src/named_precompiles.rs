@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 
-use crate::PrecompileRules;
+use crate::precompiles::PrecompileRules;
 
 /// Returns the precompiled contracts under `rules`: their names in EIP-7910 and their addresses, sorted by name.
 pub fn named_precompiles(rules: PrecompileRules) -> Vec<(&'static str, Address)> {

@@ -16,7 +16,11 @@ use foreseal_primitives::{Account, ChangedAccount, Receipt, StateDiff, Transacti
 
 use revm::primitives::KECCAK_EMPTY;
 
-use crate::{BlockGas, ExecutionError, Executor, RejectedTransaction, execution_state::AccountRead};
+use crate::{
+    error::{ExecutionError, RejectedTransaction},
+    execution_state::AccountRead,
+    executor::{BlockGas, Executor},
+};
 
 /// An executed transaction, with everything that it read.
 #[derive(Debug)]

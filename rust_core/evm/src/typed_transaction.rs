@@ -4,7 +4,7 @@ use alloy_consensus::{TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxTy
 use alloy_primitives::{Address, TxKind};
 use foreseal_primitives::Unsigned;
 
-use crate::CallRequest;
+use crate::call::CallRequest;
 
 /// Error: a transaction of this type cannot create a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    JournalError,
+    error::JournalError,
     segment_scanner::{ScannedAppend, SegmentScanner},
 };
 

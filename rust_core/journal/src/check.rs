@@ -6,13 +6,13 @@ use alloy_primitives::B256;
 use serde::Serialize;
 
 use crate::{
-    Identity, JournalError, JournalPosition, Record, TornTail,
     disk::Disk,
     end_file::read_end,
+    error::{JournalError, JournalPosition},
     journal_head::{JournalHead, imported},
-    layout::{ChainLink, FIRST_SEGMENT, SECTOR},
-    record::decode_records,
-    recovery::{RecordedEndCheck, end_position},
+    layout::{ChainLink, FIRST_SEGMENT, Identity, SECTOR},
+    record::{Record, decode_records},
+    recovery::{RecordedEndCheck, TornTail, end_position},
     segment_scanner::{SegmentScanner, TailState},
 };
 

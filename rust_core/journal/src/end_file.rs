@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use alloy_primitives::B256;
 
 use crate::{
-    ChainTip, EndState, JournalError, Record, RecordedEnd,
     disk::{Disk, DiskFile, read_up_to},
+    error::JournalError,
     layout::{ChainLink, SECTOR},
+    record::Record,
+    recorded_end::{ChainTip, EndState, RecordedEnd},
 };
 
-/// The newest file format that this program reads, and the one it writes.
+/// The format that this program reads and writes.
 const FORMAT: u32 = 1;
 const MAGIC: &[u8; 8] = b"FSEALEND";
 const SLOT: usize = 512;
@@ -359,6 +361,16 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(RecordedEnd::decode(&flipped).unwrap(), None, "{bit}");
         }
+    }
+
+    #[test]
+    fn a_slot_of_a_newer_format_is_rejected() {
+        let mut slot = mark().encode();
+        slot[8] = 2;
+        let check = crc32c::crc32c(&slot[..CHECK]);
+        slot[CHECK..].copy_from_slice(&check.to_le_bytes());
+        let error = RecordedEnd::decode(&slot).unwrap_err();
+        assert!(matches!(error, JournalError::NewerFormat { found: 2, supported: 1 }), "{error}");
     }
 
     #[test]

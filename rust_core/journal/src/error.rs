@@ -2,9 +2,10 @@
 
 use std::{fmt, io, path::PathBuf};
 
+use foreseal_primitives::UNRELEASED;
 use serde::Serialize;
 
-use crate::{Identity, RecordedEnd};
+use crate::{layout::Identity, recorded_end::RecordedEnd};
 
 /// A position in the journal: segment number and byte offset in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,6 +69,8 @@ pub enum JournalError {
     WrongChain { found: Identity, expected: Identity },
     #[error("journal has format version {found}, newer than the supported version {supported}")]
     NewerFormat { found: u32, supported: u32 },
+    #[error("journal {} {UNRELEASED}", path.display())]
+    Unreleased { path: PathBuf },
     /// The append was rejected before anything was written: the journal stays usable.
     #[error("journal: an append of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge { bytes: usize, limit: usize },

@@ -1,6 +1,6 @@
 //! The durable log of a chain, as its single writer uses it.
 
-use crate::{JournalError, LocalJournal, Record};
+use crate::{error::JournalError, local_journal::LocalJournal, record::Record};
 
 /// The durable log of a chain. [`LocalJournal`] makes an append durable on this machine. The quorum journal of
 /// crate `replication` first makes it durable on a majority of machines.

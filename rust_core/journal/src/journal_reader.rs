@@ -3,9 +3,12 @@
 use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 
 use crate::{
-    Append, Disk, Identity, JournalError,
     append_range::AppendRange,
+    disk::Disk,
+    error::JournalError,
+    layout::Identity,
     record::{RecordSummary, summarize_records},
+    replay::Append,
     segment_scanner::{ScannedAppend, SegmentScanner},
 };
 

@@ -3,13 +3,12 @@
 use std::{fmt, path::PathBuf};
 
 use alloy_primitives::B256;
-use foreseal_primitives::mutant;
 use serde::{Deserialize, Serialize};
 
 /// Alignment of everything on disk: a device writes a sector whole or not at all.
 pub(crate) const SECTOR: u64 = SECTOR_BYTES as u64;
-/// The newest format that this program reads, and the one it writes.
-pub(crate) const FORMAT: u32 = 3;
+/// The format that this program reads and writes.
+pub(crate) const FORMAT: u32 = 1;
 /// Size of an append's header, before its records.
 pub(crate) const APPEND_HEADER: usize = 96;
 /// Number of the segment that begins with append 0.
@@ -20,7 +19,9 @@ pub(crate) const MAX_SEGMENT_NUMBER: u64 = u64::MAX >> 1;
 /// memory.
 pub(crate) const MAX_APPEND_SIZE: usize = 1 << 30;
 
-const SEGMENT_MAGIC: &[u8; 8] = b"FSEALSEG";
+const SEGMENT_MAGIC: &[u8; 8] = b"FSEGMENT";
+/// First bytes of the segments of unreleased programs, which had format numbers of their own.
+const UNRELEASED_MAGIC: &[u8; 8] = b"FSEALSEG";
 const APPEND_MAGIC: &[u8; 8] = b"FSEALAPP";
 const SECTOR_BYTES: usize = 512;
 const SEGMENT_CHECK: usize = SECTOR_BYTES - 4;
@@ -69,8 +70,6 @@ pub(crate) struct ChainLink {
 /// The first sector of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
-    /// Format in which the segment was created.
-    pub format: u32,
     pub number: u64,
     /// Size of the file, in bytes.
     pub size: u64,
@@ -90,6 +89,8 @@ pub(crate) enum SegmentSector {
     Valid(SegmentHeader),
     /// An intact header in a format that this program cannot read.
     Newer(u32),
+    /// An intact header of an unreleased program.
+    Unreleased,
     Bad,
 }
 
@@ -98,7 +99,7 @@ impl SegmentHeader {
         let mut sector = [0; SECTOR_BYTES];
         let mut out = Fields(&mut sector, 0);
         out.put(SEGMENT_MAGIC);
-        out.put(&self.format.to_le_bytes());
+        out.put(&FORMAT.to_le_bytes());
         out.put(&[0; 4]);
         out.put(&self.number.to_le_bytes());
         out.put(&self.size.to_le_bytes());
@@ -116,17 +117,18 @@ impl SegmentHeader {
         let mut input = FieldReader(sector, 0);
         let magic = input.field::<8>();
         let check = u32::from_le_bytes(FieldReader(sector, SEGMENT_CHECK).field());
-        if magic != *SEGMENT_MAGIC || check != crc32c::crc32c(&sector[..SEGMENT_CHECK]) {
+        if check != crc32c::crc32c(&sector[..SEGMENT_CHECK]) {
             return SegmentSector::Bad;
         }
         // Magic, version and checksum have the same offsets in every format.
-        let format = u32::from_le_bytes(input.field());
-        if format > FORMAT {
-            return SegmentSector::Newer(format);
+        match (&magic, u32::from_le_bytes(input.field())) {
+            (SEGMENT_MAGIC, FORMAT) => {}
+            (SEGMENT_MAGIC, format) if format > FORMAT => return SegmentSector::Newer(format),
+            (UNRELEASED_MAGIC, _) => return SegmentSector::Unreleased,
+            _ => return SegmentSector::Bad,
         }
         input.field::<4>();
         let header = Self {
-            format,
             number: u64::from_le_bytes(input.field()),
             size: u64::from_le_bytes(input.field()),
             identity: Identity {
@@ -199,7 +201,7 @@ impl AppendHeader {
             return None;
         }
         let check = u32::from_le_bytes(FieldReader(bytes, APPEND_CHECK).field());
-        if check != header_check(bytes, salt) && !mutant!("skip-checksum") {
+        if check != header_check(bytes, salt) {
             return None;
         }
         let mut input = FieldReader(bytes, APPEND_MAGIC.len());
@@ -218,7 +220,7 @@ impl AppendHeader {
 
     /// Returns `true` if `append`, header and records, matches the recorded hash.
     pub(crate) fn is_whole(&self, append: &[u8], salt: &[u8; 32]) -> bool {
-        append_hash(append, salt) == self.hash || mutant!("skip-checksum")
+        append_hash(append, salt) == self.hash
     }
 }
 
@@ -276,7 +278,7 @@ mod tests {
         assert_eq!(header.next(), ChainLink { sequence: 6, previous: header.hash });
 
         let identity = Identity { chain_id: 7, genesis: B256::repeat_byte(2) };
-        let header = SegmentHeader { format: FORMAT, number: 9, size: 4096, identity, chain, salt: SALT };
+        let header = SegmentHeader { number: 9, size: 4096, identity, chain, salt: SALT };
         assert_eq!(SegmentHeader::decode(&header.encode()), SegmentSector::Valid(header));
     }
 

@@ -3,17 +3,20 @@
 use std::{ops::Range, path::PathBuf, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_primitives::mutant;
 
 use crate::{
-    AppendReplay, EndState, JournalError, JournalOptions, JournalPosition, JournalReader, RawAppend, Record,
     disk::{Disk, DiskFile},
-    encode_records,
     end_file::{EndFileWriter, check_location},
+    error::{JournalError, JournalPosition},
+    journal_reader::JournalReader,
     layout::{
-        APPEND_HEADER, AppendHeader, ChainLink, FORMAT, MAX_APPEND_SIZE, SECTOR, SegmentHeader, padded,
-        segment_name,
+        APPEND_HEADER, AppendHeader, ChainLink, MAX_APPEND_SIZE, SECTOR, SegmentHeader, padded, segment_name,
     },
+    options::JournalOptions,
+    raw_append::RawAppend,
+    record::{Record, encode_records},
+    recorded_end::EndState,
+    replay::AppendReplay,
     segment_scanner::SegmentScanner,
     segment_sizes::SegmentSizes,
     segment_writer::{create_segment, sync, write_all},
@@ -121,9 +124,7 @@ impl LocalJournal {
                 Ok(sequence)
             }
             Err(e) => {
-                if !mutant!("skip-poison") {
-                    self.failure = Some(e.to_string());
-                }
+                self.failure = Some(e.to_string());
                 Err(e)
             }
         }
@@ -157,14 +158,11 @@ impl LocalJournal {
 
     /// Checks that no other process has opened the journal since.
     fn check_writer(&self) -> Result<(), JournalError> {
-        if mutant!("skip-epoch") { Ok(()) } else { self.end_file.check_writer() }
+        self.end_file.check_writer()
     }
 
     /// Checks that the open files are still at their paths.
     fn check_locations(&self) -> Result<(), JournalError> {
-        if mutant!("skip-epoch") {
-            return Ok(());
-        }
         self.end_file.check_location()?;
         check_location(&*self.file, &self.path)
     }
@@ -302,21 +300,15 @@ impl LocalJournal {
     /// Writes and syncs the append whose records are in the buffer.
     pub(crate) fn write_and_sync(&mut self, length: u32, records: u32) -> Result<u64, JournalError> {
         let bytes = padded(length as usize);
-        // A segment in an older format is not extended, so that an older program can still read it.
-        if bytes > self.header.size.saturating_sub(self.offset) || self.header.format < FORMAT {
+        if bytes > self.header.size.saturating_sub(self.offset) {
             self.begin_segment(bytes)?;
         }
         let on_disk = usize::try_from(bytes).expect("at most the greatest append");
         self.buffer.resize(on_disk, 0);
         let hash = AppendHeader::seal(&mut self.buffer, self.chain, length, records, &self.header.salt);
         let position = JournalPosition { segment: self.header.number, offset: self.offset };
-        if mutant!("publish-before-sync") {
-            sync(&*self.file, position, &self.dir)?;
-        }
         write_all(&*self.file, &self.buffer, position, &self.dir)?;
-        if !mutant!("skip-sync") && !mutant!("publish-before-sync") {
-            sync(&*self.file, position, &self.dir)?;
-        }
+        sync(&*self.file, position, &self.dir)?;
         let sequence = self.chain.sequence;
         self.chain = ChainLink { sequence: sequence + 1, previous: hash };
         self.offset += bytes;

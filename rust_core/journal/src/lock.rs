@@ -7,8 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use foreseal_primitives::mutant;
-
 const LOCK_FILE: &str = "LOCK";
 
 /// Errors of acquiring the lock.
@@ -80,7 +78,7 @@ impl DirLock {
 
 /// Returns `true` if this process now holds the lock.
 fn try_lock(file: &File) -> io::Result<bool> {
-    match if mutant!("two-writers") { Ok(()) } else { file.try_lock() } {
+    match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(source)) => Err(source),

@@ -6,8 +6,14 @@ use std::{
 };
 
 use crate::{
-    DirLock, JournalError, JournalRepairPlan, JournalReport, LockError, RealDisk, RecordedEnd, check,
-    plan_acceptance, plan_leading_cut, plan_repair, recorded_end,
+    check,
+    check::JournalReport,
+    error::JournalError,
+    lock::{DirLock, LockError},
+    real_disk::RealDisk,
+    recorded_end,
+    recorded_end::RecordedEnd,
+    repair::{JournalRepairPlan, plan_acceptance, plan_leading_cut, plan_repair},
 };
 
 /// Name of the journal's directory inside the data directory.

@@ -1,6 +1,6 @@
 //! Options of a journal.
 
-use crate::Identity;
+use crate::layout::Identity;
 
 /// Options for opening a journal.
 #[derive(Clone, Debug)]

@@ -10,9 +10,9 @@ use std::{
 };
 
 use crate::{
-    Identity, JournalError,
     disk::{Disk, DiskFile},
-    layout::{SECTOR, SegmentHeader, SegmentSector, segment_name, segment_number},
+    error::JournalError,
+    layout::{Identity, SECTOR, SegmentHeader, SegmentSector, segment_name, segment_number},
     segment::SegmentFile,
     segment_scanner::SegmentScanner,
 };
@@ -172,7 +172,7 @@ impl PinnedSegments {
 pub fn segment_size(sector: &[u8; 512]) -> Option<u64> {
     match SegmentHeader::decode(sector) {
         SegmentSector::Valid(header) => Some(header.size),
-        SegmentSector::Newer(_) | SegmentSector::Bad => None,
+        SegmentSector::Newer(_) | SegmentSector::Unreleased | SegmentSector::Bad => None,
     }
 }
 

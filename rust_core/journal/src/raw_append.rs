@@ -4,10 +4,12 @@ use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Append, JournalError, JournalReader, Record,
     append_range::AppendRange,
+    error::JournalError,
+    journal_reader::JournalReader,
     layout::SegmentSector,
-    record::{decode_records, encode_records},
+    record::{Record, decode_records, encode_records},
+    replay::Append,
     segment::SegmentFile,
     segment_scanner::{SegmentScanner, segment_numbers},
 };

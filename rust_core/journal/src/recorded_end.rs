@@ -7,7 +7,7 @@ use serde::Serialize;
 
 #[cfg(test)]
 use crate::layout::ChainLink;
-use crate::{Record, journal_head::imported};
+use crate::{journal_head::imported, record::Record};
 
 /// State of the journal when the mark was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

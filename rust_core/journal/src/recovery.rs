@@ -3,14 +3,16 @@
 use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_primitives::mutant;
 use serde::Serialize;
 
 use crate::{
-    ChainTip, EndState, JournalError, JournalOptions, JournalPosition, LocalJournal, RecordedEnd,
     disk::{Disk, DiskFile, read_up_to},
     end_file::{EndFileContent, EndFileWriter, end_path, read_end},
+    error::{JournalError, JournalPosition},
     layout::{ChainLink, FIRST_SEGMENT, SegmentHeader, segment_name},
+    local_journal::LocalJournal,
+    options::JournalOptions,
+    recorded_end::{ChainTip, EndState, RecordedEnd},
     segment_scanner::{JournalEnd, ScannedAppend, SegmentScanner, TailState},
     segment_sizes::SegmentSizes,
     segment_writer::{create_segment, sync, write_all},
@@ -75,7 +77,7 @@ impl LocalJournal {
     ///
     /// # Errors
     /// [`JournalError::Corrupt`] when data that was once synced is damaged, [`JournalError::WrongChain`],
-    /// [`JournalError::NewerFormat`], and [`JournalError::Io`].
+    /// [`JournalError::NewerFormat`], [`JournalError::Unreleased`], and [`JournalError::Io`].
     pub fn open(
         dir: &Path,
         disk: Arc<dyn Disk>,
@@ -102,9 +104,7 @@ fn recover(
     }
     let end = scanner.end().expect("the walk has ended");
     let chain = scanner.chain().unwrap_or(ChainLink { sequence: 0, previous: options.identity.genesis });
-    if !mutant!("ignore-marker") {
-        end_check.check(chain, end_position(&end), dir)?;
-    }
+    end_check.check(chain, end_position(&end), dir)?;
     if let Some(EndFileContent { mark, damaged }) = recorded {
         recovery.loss_accepted = mark.is_accepted_loss(chain.sequence);
         recovery.damaged_end = damaged;
@@ -248,18 +248,16 @@ fn reopen_last_segment(
     let file = disk.open(&path, true).map_err(JournalError::io("open", &path))?;
     let position = |offset| JournalPosition { segment: header.number, offset };
     zero_torn_tail(&*file, position(end.offset), end.tail, dir)?;
-    if !mutant!("skip-settling") {
-        write_all(&*file, &header.encode(), position(0), dir)?;
-        if let Some(last) = end.last_append {
-            let length = usize::try_from(end.offset - last).expect("an append fits in memory");
-            let mut append = vec![0; length];
-            // If the file ends inside the padding, zeros are right.
-            read_up_to(&*file, &mut append, last).map_err(JournalError::io("read", &path))?;
-            write_all(&*file, &append, position(last), dir)?;
-        }
-        sync(&*file, position(0), dir)?;
-        disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
+    write_all(&*file, &header.encode(), position(0), dir)?;
+    if let Some(last) = end.last_append {
+        let length = usize::try_from(end.offset - last).expect("an append fits in memory");
+        let mut append = vec![0; length];
+        // If the file ends inside the padding, zeros are right.
+        read_up_to(&*file, &mut append, last).map_err(JournalError::io("read", &path))?;
+        write_all(&*file, &append, position(last), dir)?;
     }
+    sync(&*file, position(0), dir)?;
+    disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
     Ok(file)
 }
 
@@ -271,7 +269,7 @@ fn zero_torn_tail(
     dir: &Path,
 ) -> Result<(), JournalError> {
     match tail {
-        TailState::Torn { bytes } if !mutant!("skip-zeroing") => write_zeros(file, start, bytes, dir),
+        TailState::Torn { bytes } => write_zeros(file, start, bytes, dir),
         _ => Ok(()),
     }
 }

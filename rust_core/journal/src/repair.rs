@@ -10,12 +10,13 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    ChainTip, EndState, JournalError, JournalPosition, SegmentFault,
-    check::{JournalExamination, JournalReport, block_number, examine},
+    check::{JournalExamination, JournalReport, SegmentFault, block_number, examine},
     disk::Disk,
     end_file::{EndFileWriter, read_end, remove_end},
+    error::{JournalError, JournalPosition},
     layout::{APPEND_HEADER, FIRST_SEGMENT, SECTOR, SegmentSector, segment_name},
     record::decode_records,
+    recorded_end::{ChainTip, EndState},
     recovery::write_zeros,
     segment::SegmentFile,
     segment_scanner::{SegmentScanner, segment_numbers},
@@ -330,7 +331,10 @@ mod tests {
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::{Identity, JournalOptions, LocalJournal, Record, simulated::SimulatedDisk};
+    use crate::{
+        layout::Identity, local_journal::LocalJournal, options::JournalOptions, record::Record,
+        simulated::SimulatedDisk,
+    };
 
     #[test]
     fn records_of_a_later_version_are_skipped_only_by_repair() {

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use crate::{JournalError, Record, append_range::AppendRange, segment_scanner::SegmentScanner};
+use crate::{
+    append_range::AppendRange, error::JournalError, record::Record, segment_scanner::SegmentScanner,
+};
 
 /// One append that was read from the journal.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    JournalError,
     disk::{Disk, DiskFile, read_up_to},
+    error::JournalError,
     layout::{APPEND_HEADER, AppendHeader, SECTOR, SegmentHeader, SegmentSector, segment_name},
 };
 

@@ -5,15 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_primitives::mutant;
-
 use crate::{
-    Identity, JournalError, JournalPosition, Record,
     disk::Disk,
+    error::{JournalError, JournalPosition},
     layout::{
-        APPEND_HEADER, AppendHeader, ChainLink, FORMAT, SECTOR, SegmentHeader, SegmentSector, segment_number,
+        APPEND_HEADER, AppendHeader, ChainLink, FORMAT, Identity, SECTOR, SegmentHeader, SegmentSector,
+        segment_name, segment_number,
     },
-    record::{Malformed, decode_records},
+    record::{Malformed, Record, decode_records},
     segment::SegmentFile,
 };
 
@@ -212,7 +211,7 @@ impl SegmentScanner {
         let bytes = current.file.content_end(offset)? - offset;
         if bytes > 0 {
             let later = current.file.find_append(offset + SECTOR, &current.header.salt)?;
-            if later.is_some() && !mutant!("accept-corruption") {
+            if later.is_some() {
                 return Err(corrupt(position, DAMAGED));
             }
         }
@@ -243,6 +242,9 @@ impl SegmentScanner {
         match file.header()? {
             SegmentSector::Valid(header) => self.begin_segment(number, file, header),
             SegmentSector::Newer(found) => Err(JournalError::NewerFormat { found, supported: FORMAT }),
+            SegmentSector::Unreleased => {
+                Err(JournalError::Unreleased { path: self.dir.join(segment_name(number)) })
+            }
             // Appends are written only after the header was synced: without any, the file was being created.
             SegmentSector::Bad
                 if self.opened == self.numbers.len()

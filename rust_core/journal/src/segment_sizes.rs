@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use crate::{JournalError, disk::Disk, layout::segment_name};
+use crate::{disk::Disk, error::JournalError, layout::segment_name};
 
 /// Sizes of segment files in bytes, by number. A segment never changes its size, so its file is opened once.
 #[derive(Debug, Default)]

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use foreseal_primitives::mutant;
-
 use crate::{
-    JournalError, JournalOptions, JournalPosition,
     disk::{Disk, DiskFile},
-    layout::{ChainLink, FORMAT, SECTOR, SegmentHeader, segment_name},
+    error::{JournalError, JournalPosition},
+    layout::{ChainLink, SECTOR, SegmentHeader, segment_name},
+    options::JournalOptions,
 };
 
 /// Creates segment `number`, durably: file, header and directory entry. It continues `chain` and has room for
@@ -21,7 +20,7 @@ pub(crate) fn create_segment(
     let size = options.segment_bytes.checked_next_multiple_of(SECTOR).unwrap_or(u64::MAX).max(SECTOR + bytes);
     let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();
     let identity = options.identity;
-    let header = SegmentHeader { format: FORMAT, number, size, identity, chain, salt: salt.into() };
+    let header = SegmentHeader { number, size, identity, chain, salt: salt.into() };
     let position = JournalPosition { segment: number, offset: 0 };
     let path = dir.join(segment_name(number));
     let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;
@@ -29,9 +28,7 @@ pub(crate) fn create_segment(
     sync(&*file, position, dir)?;
     write_all(&*file, &header.encode(), position, dir)?;
     sync(&*file, position, dir)?;
-    if !mutant!("skip-dir-sync") {
-        disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
-    }
+    disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
     Ok((file, header))
 }
 

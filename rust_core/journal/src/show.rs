@@ -6,7 +6,13 @@ use alloy_primitives::{B256, Bytes};
 use foreseal_primitives::{BlockBytes, Flashblock};
 use serde::Serialize;
 
-use crate::{Append, AppendReplay, JournalError, Record, disk::Disk, segment_scanner::SegmentScanner};
+use crate::{
+    disk::Disk,
+    error::JournalError,
+    record::Record,
+    replay::{Append, AppendReplay},
+    segment_scanner::SegmentScanner,
+};
 
 /// Maximum number of consecutive read attempts without progress.
 const ATTEMPTS: u32 = 5;

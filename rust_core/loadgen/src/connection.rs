@@ -7,7 +7,13 @@ use mio::net::TcpStream;
 
 use crate::message::{Message, PONG};
 use crate::target::frame;
-use crate::{MessageReader, Plan, ResponseReader, Target, Transport, check_response};
+use crate::{
+    message::MessageReader,
+    plan::{Plan, Transport},
+    response::ResponseReader,
+    response_check::check_response,
+    target::Target,
+};
 
 const BUFFER: usize = 64 << 10;
 
@@ -208,7 +214,8 @@ impl Connection {
         let answer = match reader.read(data, ended) {
             Ok(None) => return Outcome::Waiting,
             Ok(Some(answer)) if answer.end < data.len() => {
-                return self.failed_response(answer.status, crate::InvalidResponse::More.to_string());
+                return self
+                    .failed_response(answer.status, crate::response::InvalidResponse::More.to_string());
             }
             Ok(Some(answer)) => answer,
             Err(bad) => return self.failed_response(0, bad.to_string()),
@@ -265,7 +272,7 @@ impl Connection {
             return Outcome::Ended;
         }
         match self.read_response(waits, true) {
-            Outcome::Waiting => self.failed_response(0, crate::InvalidResponse::Cut.to_string()),
+            Outcome::Waiting => self.failed_response(0, crate::response::InvalidResponse::Cut.to_string()),
             outcome => outcome,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Target, masked};
+use crate::target::{Target, masked};
 
 /// Transport of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,10 @@ use rustix::time::{
 };
 
 use crate::connection::{Connection, OpenError, Outcome};
-use crate::{FailedResponse, Pace, Plan, RunMetrics};
+use crate::{
+    plan::{Pace, Plan},
+    run_metrics::{FailedResponse, RunMetrics},
+};
 
 /// Callback that receives the number of results about ten times a second. Returning `false` ends the run.
 pub type ProgressCheck<'a> = &'a mut dyn FnMut(u64) -> bool;

@@ -7,8 +7,8 @@ use mio::{Events, Interest, Poll, Token};
 use serde::Serialize;
 
 use crate::connection::{Connection, Outcome};
+use crate::plan::{Plan, Transport};
 use crate::run::{LoadError, ProgressCheck};
-use crate::{Plan, Transport};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 

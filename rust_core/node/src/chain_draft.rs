@@ -10,7 +10,6 @@ use foreseal_journal::Record;
 use foreseal_keccak::keccak;
 use foreseal_primitives::{
     Account, AccountDiff, Change, ChangedAccount, Flashblock, NewCode, Override, StateDiff, Transaction,
-    mutant,
 };
 use foreseal_state::{State, StateError, StateReader};
 use imbl::Vector;
@@ -150,7 +149,7 @@ impl ChainDraft {
         let at = |step: &Flashblock| (step.number, step.hash, step.previous);
         let index = usize::try_from(step.index).ok();
         match index.and_then(|index| self.before.get(index)) {
-            Some(known) if at(&known.step) == at(&step) && !mutant!("stamp-anew") => {
+            Some(known) if at(&known.step) == at(&step) => {
                 let Flashblock { time, signature, .. } = *known.step;
                 Arc::new(Flashblock { time, signature, ..step })
             }

@@ -5,7 +5,11 @@ use std::time::Duration;
 use foreseal_chain::{Chain, ClockReading};
 use foreseal_replication::Phase;
 
-use crate::{BlockSlot, ProductionError, sequencer::Sequencer, slot::lead};
+use crate::{
+    production_error::ProductionError,
+    sequencer::Sequencer,
+    slot::{BlockSlot, lead},
+};
 
 impl Sequencer {
     /// Returns the slot of the block after the newest sealed block of `chain`, which may belong to a draft.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use foreseal_replication::{FollowerStatus, quorum::RunId, wire::FollowerRole};
 
 use crate::{
-    ClusterRole, ClusterStatus, ControlError, Node, Role,
-    cluster::{demote, newest_epoch},
-    node::NodeRole,
+    cluster::{ClusterRole, ClusterStatus, demote, newest_epoch},
+    node::{Node, NodeRole},
+    production_error::ControlError,
+    settings::Role,
 };
 
 /// Time that a handover waits for the append in progress.

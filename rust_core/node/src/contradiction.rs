@@ -3,10 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-use foreseal_chain::datadir::{
-    DamagedFile, DataDirError, Mismatch,
-    checked_file::{self, Content},
-};
+use foreseal_chain::datadir::{DamagedFile, DataDirError, Mismatch, checked_file};
 
 const FILE: &str = "journal.contradicted";
 
@@ -32,8 +29,7 @@ pub(crate) fn read(datadir: &Path) -> Result<Option<u64>, DataDirError> {
         return Ok(None);
     };
     let damaged = || DamagedFile { path: path.clone(), mismatch: Mismatch { offset: None } }.into();
-    let Content::Checked(bytes) = content? else { return Err(damaged()) };
-    let number = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim_end().parse().ok());
+    let number = std::str::from_utf8(&content?).ok().and_then(|text| text.trim_end().parse().ok());
     number.map(Some).ok_or_else(damaged)
 }
 

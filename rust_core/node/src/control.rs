@@ -21,7 +21,11 @@ use foreseal_replication::Phase;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
-    BlockSlot, ControlError, ProductionError, StoreFailed, sequencer::Sequencer, shared_state::SharedState,
+    production_error::{ControlError, ProductionError},
+    sequencer::Sequencer,
+    shared_state::SharedState,
+    slot::BlockSlot,
+    write_queue::StoreFailed,
 };
 
 pub(crate) mod commands;

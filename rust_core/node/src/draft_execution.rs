@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_builder::{NextBlockAttributes, PendingBlock};
 use foreseal_chain::{Chain, Finality, Recorded};
 use foreseal_journal::Record;
-use foreseal_primitives::{Flashblock, mutant};
+use foreseal_primitives::Flashblock;
 
 use crate::chain_draft::{ChainDraft, diff_of, opening_records};
 
@@ -123,7 +123,7 @@ fn check(what: &str, found: u64, recorded: u64) -> Result<(), Difference> {
 }
 
 fn check_hash(what: &str, found: B256, recorded: B256) -> Result<(), Difference> {
-    if found == recorded || mutant!("trust-the-leader") {
+    if found == recorded {
         Ok(())
     } else {
         Err(format!("hash of the {what} is {found}, recorded is {recorded}"))

@@ -12,7 +12,10 @@ use foreseal_replication::{CredentialError, ReplicationError};
 use foreseal_state::StateError;
 use foreseal_store::StoreError;
 
-use crate::{ClusterError, KeyError, ProductionError, SettingsError, StartError, StoreFailed};
+use crate::{
+    cluster::ClusterError, production_error::ProductionError, settings::SettingsError,
+    start_error::StartError, step_signer::KeyError, write_queue::StoreFailed,
+};
 
 /// Error of opening, starting, running or stopping a node.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use foreseal_replication::{FollowerClient, PoolStart};
 
-use crate::{FollowingStatus, Status, shared_state::SharedState};
+use crate::{
+    shared_state::SharedState,
+    status::{FollowingStatus, Status},
+};
 
 /// Returns the status of the node whose follower is `client`.
 pub(crate) fn follower_status(client: &FollowerClient, shared: &SharedState) -> Status {
@@ -22,7 +25,7 @@ pub(crate) fn follower_status(client: &FollowerClient, shared: &SharedState) -> 
         shown: shared.view().is_some(),
         following: Some(FollowingStatus {
             lag: client.lag(),
-            replica_loads: client.replica_loads(),
+            chain_loads: client.chain_loads(),
             sequencer,
             time_since_frame: shared.time_since_frame(),
         }),

@@ -18,7 +18,7 @@ use foreseal_evm::RecoveredBlock;
 use foreseal_journal::{LocalJournal, Record};
 use foreseal_primitives::BlockBytes;
 
-use crate::{NodeError, Settings, start::Started, store_writer::StoreWriter};
+use crate::{errors::NodeError, settings::Settings, start::Started, store_writer::StoreWriter};
 
 /// Maximum number of blocks in a group: an fsync per block would cost more than the block.
 const GROUP_BLOCKS: usize = 512;

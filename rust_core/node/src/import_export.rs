@@ -11,9 +11,10 @@ use foreseal_chain::{BlockWindow, Progress, Report, Summary, datadir::DataDir};
 use foreseal_journal::Disk;
 
 use crate::{
-    NodeError, Settings,
+    errors::NodeError,
     import::Import,
     opened_chain::OpenedChain,
+    settings::Settings,
     start::{Started, start},
     store_writer::StoreObservers,
 };

@@ -29,11 +29,6 @@ impl JournalCheckpoints {
         }
     }
 
-    /// Returns the number of the newest marked block.
-    pub fn newest(&self) -> Option<u64> {
-        self.list.back().map(|mark| mark.number)
-    }
-
     /// Drops the marks of blocks above `number` after an unwind to that block.
     pub fn unwind(&mut self, number: u64) {
         self.list.retain(|mark| mark.number <= number);

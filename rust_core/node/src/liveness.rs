@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use foreseal_replication::{Phase, wire::MAX_SILENCE};
 
-use crate::{Node, node::NodeRole};
+use crate::node::{Node, NodeRole};
+
+/// Maximum time between two blocks of a driver, for the limit of its silence: a slot of Ethereum. Blocks may be further
+/// apart, such as the first one from a genesis of the past.
+const MAX_BLOCK_INTERVAL: Duration = Duration::from_secs(12);
 
 /// Progress of the writing thread at one moment. Compare two readings to detect a stalled thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,5 +46,33 @@ impl Node {
         };
         let (on_disk, thread) = (shared.activity.is_on_disk(), shared.activity.thread());
         Liveness { phase, count, interval, on_disk, thread }
+    }
+
+    /// Returns the age of the last tick beyond which the node is unhealthy: five steps or five seconds,
+    /// whichever is longer; under a driver, three blocks.
+    pub fn tick_limit(&self) -> Duration {
+        if self.settings().driver {
+            return self.block_interval() * 3;
+        }
+        if let Some(limit) = self.shared.max_unconfirmed().filter(|_| self.shared.leads()) {
+            return limit;
+        }
+        if let (NodeRole::Writer(_), Some(_)) = (&self.part, self.following()) {
+            return self.settings().cluster.max_age;
+        }
+        let step = self.following().and_then(|following| following.step());
+        (step.unwrap_or(self.settings().production.step) * 5).max(Duration::from_secs(5))
+    }
+
+    /// Returns the time between the newest two blocks, at most `MAX_BLOCK_INTERVAL`.
+    pub fn block_interval(&self) -> Duration {
+        let newest = self.view().and_then(|view| {
+            let latest = view.latest().clone();
+            let parent = view.sealed(latest.number().checked_sub(1)?).ok()??;
+            let seconds = latest.block.header.timestamp.checked_sub(parent.block.header.timestamp)?;
+            Some(Duration::from_secs(seconds).min(MAX_BLOCK_INTERVAL))
+        });
+        let block_time = Duration::from_secs(self.settings().production.block_time);
+        newest.unwrap_or(block_time).max(Duration::from_secs(1))
     }
 }

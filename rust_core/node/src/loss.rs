@@ -12,7 +12,10 @@ use foreseal_journal::{
 };
 use foreseal_store::Store;
 
-use crate::{ChainLoss, NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read};
+use crate::{
+    chain_loss::ChainLoss, contradiction, errors::NodeError, offline::open_store_to_read,
+    settings::StoreSettings, start_error::StartError,
+};
 
 impl ChainLoss {
     /// Compares the store and the recorded end with the first `next` appends of the journal. Returns `None`

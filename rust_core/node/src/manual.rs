@@ -7,7 +7,13 @@ use std::{
 
 use foreseal_replication::{FeedAddress, ManualFollower, ManualServer, RingLimits};
 
-use crate::{ClusterDriver, Node, NodeError, Producer, Watcher, node::NodeRole};
+use crate::{
+    errors::NodeError,
+    member_loop::MemberLoop,
+    node::{Node, NodeRole},
+    points::Watcher,
+    producer::Producer,
+};
 
 impl Node {
     /// Starts the node like [`Self::start_watched`], with the caller driving the connections. A sequencer
@@ -31,7 +37,7 @@ impl Node {
         &self,
         watcher: Arc<dyn Watcher>,
         ring: RingLimits,
-    ) -> Result<Option<ClusterDriver>, NodeError> {
+    ) -> Result<Option<MemberLoop>, NodeError> {
         self.shared.set_watcher(watcher);
         self.begin_member(Some(ring))
     }
@@ -56,7 +62,7 @@ impl Node {
         }
     }
 
-    /// Returns the driver of a follower, once; `None` on a sequencer.
+    /// Returns the loop of a follower, once; `None` on a sequencer.
     pub fn follow_manual(&self) -> Option<ManualFollower> {
         self.following().cloned().and_then(ManualFollower::new)
     }

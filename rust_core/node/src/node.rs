@@ -16,29 +16,38 @@ use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
     CatchingUp, FeedSecurity, FeedServer, FeedSource, FollowerClient, FollowerConfig, FollowerProfile,
-    FollowerStatus, Phase, ReplicaConfig, RingLimits, SharedStoreChain, SnapshotSource, Upstream,
+    FollowerStatus, Phase, RingLimits, SharedStoreChain, SnapshotSource, Upstream, WorkerChainConfig,
 };
 use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    Changes, ClusterDriver, ControlError, FollowingStatus, MemoryBudget, NodeEnvironment, NodeError,
-    NodeMetrics, PayloadFeed, Producer, QueryHandler, Role, Sequencer, Settings, SettingsError, Status,
-    StepSigner, StoreFailed, Watcher,
+    changes::Changes,
     cluster::ClusterMonitor,
     control::Control,
+    environment::NodeEnvironment,
+    errors::NodeError,
     follower_status::follower_status,
+    member_loop::MemberLoop,
+    memory_budget::MemoryBudget,
     opened_chain::{ChainOrigin, OpenedChain},
+    payload_feed::PayloadFeed,
+    points::Watcher,
+    producer::Producer,
+    production_error::ControlError,
+    request_handler::QueryHandler,
     scrubber::{ScrubOwner, Scrubber},
+    sequencer::Sequencer,
+    settings::{Role, Settings, SettingsError},
     shared_state::SharedState,
     signer::admit_signer,
+    status::{FollowingStatus, Status},
+    step_signer::StepSigner,
     store_files::FollowerDataDir,
+    write_queue::StoreFailed,
     writer::{Begun, Writer},
+    writer_metrics::NodeMetrics,
 };
-
-/// Maximum time between two blocks of a driver, for the limit of its silence: a slot of Ethereum. Blocks may be further
-/// apart, such as the first one from a genesis of the past.
-const MAX_BLOCK_INTERVAL: Duration = Duration::from_secs(12);
 
 /// A node. Reads are served from [`Node::view`]; writes happen on a thread of their own.
 pub struct Node {
@@ -62,7 +71,7 @@ pub(crate) struct WriterState {
     datadir: Arc<DataDir>,
     pub(crate) control: Arc<Control>,
     signer: Option<Arc<StepSigner>>,
-    surroundings: Mutex<Option<NodeEnvironment>>,
+    environment: Mutex<Option<NodeEnvironment>>,
     /// Genesis block of a new chain, until the start.
     genesis: Mutex<Option<GenesisBlock>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -83,26 +92,26 @@ impl Node {
     /// Checks the settings, locks the data directory, reads the genesis and opens the store. If steps are to
     /// be made, also reads or creates the key that signs them; it must belong to the signer whose steps the
     /// directory holds. Starts no thread. A follower takes no lock and creates nothing.
-    pub fn open(settings: Settings, surroundings: NodeEnvironment) -> Result<Self, NodeError> {
+    pub fn open(settings: Settings, environment: NodeEnvironment) -> Result<Self, NodeError> {
         settings.production.check().map_err(SettingsError::from)?;
         settings.store.check()?;
         settings.check_driver()?;
         match &settings.role {
-            Role::Sequencer { .. } => Self::open_writer(settings, surroundings),
+            Role::Sequencer { .. } => Self::open_writer(settings, environment),
             // A replica makes no steps, so it needs no key.
             Role::Replica { .. } => {
-                Self::open_writer(Settings { produce: false, development: None, ..settings }, surroundings)
+                Self::open_writer(Settings { produce: false, development: None, ..settings }, environment)
             }
             Role::Follower { feed, name } => {
                 let (feed, name) = (feed.clone(), name.clone());
-                Self::open_follower(settings, surroundings, feed, name)
+                Self::open_follower(settings, environment, feed, name)
             }
         }
     }
 
     fn open_follower(
         settings: Settings,
-        surroundings: NodeEnvironment,
+        environment: NodeEnvironment,
         feed: PathBuf,
         name: String,
     ) -> Result<Self, NodeError> {
@@ -111,15 +120,15 @@ impl Node {
         // Development methods write the chain, which only the sequencer can do.
         let settings = Settings { development: None, ..settings };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
-        let shared = Arc::new(SharedState::new(pool, surroundings.clock, settings.store.memory));
+        let shared = Arc::new(SharedState::new(pool, environment.clock, settings.store.memory));
         shared.set_store(store.clone());
         let (spec, window) = (Arc::new(spec), settings.store.recent);
         let caches = Arc::new(ArchiveCaches::new(&settings.store.caches));
-        let ground = ReplicaConfig {
+        let chain_config = WorkerChainConfig {
             spec: spec.clone(),
             store: store.clone(),
             journal,
-            disk: surroundings.disk,
+            disk: environment.disk,
             window,
             caches,
         };
@@ -132,22 +141,22 @@ impl Node {
             backend: shared.clone(),
             shared_store: Some(store.clone()),
         };
-        let chain = SharedStoreChain::new(ground, shared.clone());
+        let chain = SharedStoreChain::new(chain_config, shared.clone());
         let part = NodeRole::Follower(Arc::new(FollowerClient::new(config, Box::new(chain))));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
-    fn open_writer(mut settings: Settings, mut surroundings: NodeEnvironment) -> Result<Self, NodeError> {
+    fn open_writer(mut settings: Settings, mut environment: NodeEnvironment) -> Result<Self, NodeError> {
         let datadir = DataDir::lock(&settings.datadir)?;
-        let now = surroundings.clock.now();
+        let now = environment.clock.now();
         // A large allocation is in memory once, and only until its state is computed.
         let given = settings.genesis.take();
         let OpenedChain { origin, store } = OpenedChain::open(&datadir, given, &settings, Some(now))?;
         let ChainOrigin { spec, genesis } = origin;
-        let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
+        let signer = admit_signer(&datadir, &settings, &spec, &store, &mut environment)?;
         record_summary(datadir.path(), &spec, store.options().genesis)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
-        let shared = Arc::new(SharedState::new(pool, surroundings.clock.clone(), settings.store.memory));
+        let shared = Arc::new(SharedState::new(pool, environment.clock.clone(), settings.store.memory));
         shared.set_store(store.clone());
         shared.set_leads(settings.works_alone());
         if settings.cluster.quorum.is_some() {
@@ -158,7 +167,7 @@ impl Node {
             datadir: Arc::new(datadir),
             control: Arc::default(),
             signer: signer.map(Arc::new),
-            surroundings: Mutex::new(Some(surroundings)),
+            environment: Mutex::new(Some(environment)),
             genesis: Mutex::new(genesis),
             thread: Mutex::new(None),
             server: Arc::default(),
@@ -192,11 +201,11 @@ impl Node {
                 return self.start_scrub(ScrubOwner::Follower);
             }
         };
-        let Some(surroundings) = writing.surroundings.lock().take() else { return };
+        let Some(environment) = writing.environment.lock().take() else { return };
         let writer = self.writer(writing, None);
         let shared = self.shared.clone();
         let run = move || {
-            let ended = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(surroundings)));
+            let ended = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(environment)));
             let phase = match ended {
                 Ok(Ok(())) => Phase::Stopped,
                 Ok(Err(error)) => Phase::Failed(error.to_string()),
@@ -250,9 +259,9 @@ impl Node {
         self.begin(writing, None)
     }
 
-    /// Replays like [`Self::start_stepped`], for a simulation: `watcher` is notified of every [`InspectionPoint`], and
-    /// no thread is started for the store. The store is written when the caller calls [`Self::write_store`],
-    /// or when the chain cannot proceed without it. A follower still starts its thread;
+    /// Replays like [`Self::start_stepped`], for a simulation: `watcher` is notified of every
+    /// [`crate::InspectionPoint`], and no thread is started for the store. The store is written when the caller calls
+    /// [`Self::write_store`], or when the chain cannot proceed without it. A follower still starts its thread;
     /// [`Self::start_manual`] starts none.
     pub fn start_watched(&self, watcher: Arc<dyn Watcher>) -> Result<Option<Producer>, NodeError> {
         self.shared.set_watcher(watcher);
@@ -270,19 +279,16 @@ impl Node {
         })
     }
 
-    /// Begins to write or follow like [`Self::start_stepped`], as a member of a cluster. Returns the driver,
+    /// Begins to write or follow like [`Self::start_stepped`], as a member of a cluster. Returns the loop,
     /// which the caller runs; `None` for a node without a quorum journal.
-    pub fn start_member(&self) -> Result<Option<ClusterDriver>, NodeError> {
+    pub fn start_member(&self) -> Result<Option<MemberLoop>, NodeError> {
         self.begin_member(None)
     }
 
-    pub(crate) fn begin_member(
-        &self,
-        manual: Option<RingLimits>,
-    ) -> Result<Option<ClusterDriver>, NodeError> {
+    pub(crate) fn begin_member(&self, manual: Option<RingLimits>) -> Result<Option<MemberLoop>, NodeError> {
         let NodeRole::Writer(writing) = &self.part else { return Ok(None) };
         Ok(match self.begin_writer(writing, manual)? {
-            Some(Begun::Member(driver)) => Some(*driver),
+            Some(Begun::Member(member_loop)) => Some(*member_loop),
             Some(Begun::Serving | Begun::Producing(_)) | None => None,
         })
     }
@@ -292,8 +298,8 @@ impl Node {
         writing: &WriterState,
         manual: Option<RingLimits>,
     ) -> Result<Option<Begun>, NodeError> {
-        let Some(surroundings) = writing.surroundings.lock().take() else { return Ok(None) };
-        self.writer(writing, manual).begin(surroundings).map(Some)
+        let Some(environment) = writing.environment.lock().take() else { return Ok(None) };
+        self.writer(writing, manual).begin(environment).map(Some)
     }
 
     /// Writes one batch to a store that has no thread. Returns `true` if there was work.
@@ -537,34 +543,6 @@ impl Node {
     /// Returns how far the node is behind its sequencer; `None` if it is up to date or has no sequencer.
     pub fn catching_up(&self) -> Option<CatchingUp> {
         self.following()?.catching_up()
-    }
-
-    /// Returns the age of the last tick beyond which the node is unhealthy: five steps or five seconds,
-    /// whichever is longer; under a driver, three blocks.
-    pub fn tick_limit(&self) -> Duration {
-        if self.settings.driver {
-            return self.block_interval() * 3;
-        }
-        if let Some(limit) = self.shared.max_unconfirmed().filter(|_| self.shared.leads()) {
-            return limit;
-        }
-        if let (NodeRole::Writer(_), Some(_)) = (&self.part, self.following()) {
-            return self.settings.cluster.max_age;
-        }
-        let step = self.following().and_then(|following| following.step());
-        (step.unwrap_or(self.settings.production.step) * 5).max(Duration::from_secs(5))
-    }
-
-    /// Returns the time between the newest two blocks, at most [`MAX_BLOCK_INTERVAL`].
-    pub fn block_interval(&self) -> Duration {
-        let newest = self.view().and_then(|view| {
-            let latest = view.latest().clone();
-            let parent = view.sealed(latest.number().checked_sub(1)?).ok()??;
-            let seconds = latest.block.header.timestamp.checked_sub(parent.block.header.timestamp)?;
-            Some(Duration::from_secs(seconds).min(MAX_BLOCK_INTERVAL))
-        });
-        let block_time = Duration::from_secs(self.settings.production.block_time);
-        newest.unwrap_or(block_time).max(Duration::from_secs(1))
     }
 
     /// Reads the node's clocks.

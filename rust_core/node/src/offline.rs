@@ -1,12 +1,11 @@
-//! Access to the store of a data directory without running a node, also while another process runs one; and
-//! the upgrade of the store to the current schema.
+//! Access to the store of a data directory without running a node, also while another process runs one.
 
-use std::{ops::ControlFlow, path::Path};
+use std::path::Path;
 
-use foreseal_chain::datadir::{DataDir, DataDirError, STORE, genesis_hash, stored_spec};
-use foreseal_store::{SCHEMA, Store, StoreCopy, StoreOptions, UpgradeProgress};
+use foreseal_chain::datadir::{DataDirError, STORE, genesis_hash, stored_spec};
+use foreseal_store::{Store, StoreOptions};
 
-use crate::{NodeError, StoreSettings, store_files::open_store_reporting};
+use crate::{errors::NodeError, settings::StoreSettings};
 
 /// Opens the store of a data directory for reading. Writes nothing but the reader lock file and takes no
 /// lock, so a node may write the store at the same time.
@@ -24,38 +23,4 @@ pub fn open_store_to_read(datadir: &Path, settings: &StoreSettings) -> Result<St
         ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
     };
     Ok(Store::open(datadir.join(STORE), options)?)
-}
-
-/// Returns the schema version of the store of a data directory, whether current or older. Takes no lock.
-pub fn store_schema(datadir: &Path, settings: &StoreSettings) -> Result<u32, NodeError> {
-    let spec =
-        stored_spec(datadir)?.ok_or_else(|| DataDirError::NoGenesis { datadir: datadir.to_owned() })?;
-    let options = StoreOptions {
-        map_size: settings.map_size,
-        withdrawals_in_state: spec.optimism().is_some(),
-        ..StoreOptions::new(spec.chain_id(), genesis_hash(&spec))
-    };
-    Ok(StoreCopy::open(&datadir.join(STORE), &options)?.schema()?)
-}
-
-/// Upgrades the store of a data directory, on which no node may run, to the current schema. Returns the
-/// version that it had.
-///
-/// # Errors
-/// Returns [`foreseal_store::StoreError::Interrupted`] if `report` stops the upgrade; the next opening
-/// resumes it.
-pub fn upgrade_store(
-    datadir: &Path,
-    settings: &StoreSettings,
-    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
-) -> Result<u32, NodeError> {
-    settings.check()?;
-    let spec =
-        stored_spec(datadir)?.ok_or_else(|| DataDirError::NoGenesis { datadir: datadir.to_owned() })?;
-    let locked = DataDir::lock(datadir)?;
-    let found = store_schema(datadir, settings)?;
-    if found < SCHEMA {
-        open_store_reporting(&locked, &spec, settings, report)?;
-    }
-    Ok(found)
 }

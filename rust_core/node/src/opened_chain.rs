@@ -12,7 +12,7 @@ use foreseal_chain::{
 use foreseal_primitives::ChainSpec;
 use foreseal_store::Store;
 
-use crate::{BlockSlot, NodeError, Settings, store_files::open_store};
+use crate::{errors::NodeError, settings::Settings, slot::BlockSlot, store_files::open_store};
 
 /// Rules of a chain, and its genesis block if that is computed.
 pub(crate) struct ChainOrigin {

@@ -1,13 +1,13 @@
-//! The driver of production: ticks the sequencer.
+//! The loop of production: ticks the sequencer.
 
 use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::ClockReading;
 use parking_lot::Mutex;
 
-use crate::{ProductionError, sequencer::Sequencer};
+use crate::{production_error::ProductionError, sequencer::Sequencer};
 
-/// Driver of the sequencer of a node that produces blocks. [`Node::start`](crate::Node::start) ticks it on a
+/// Loop of the sequencer of a node that produces blocks. [`Node::start`](crate::Node::start) ticks it on a
 /// thread; a test that owns the clock ticks it itself.
 pub struct Producer(Arc<Mutex<Sequencer>>);
 

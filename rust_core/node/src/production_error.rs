@@ -5,7 +5,7 @@ use foreseal_chain::ChainError;
 use foreseal_journal::JournalError;
 use foreseal_state::StateError;
 
-use crate::StoreFailed;
+use crate::write_queue::StoreFailed;
 
 /// Reasons why production ended.
 #[derive(Debug, thiserror::Error)]

@@ -20,7 +20,7 @@ use foreseal_replication::Phase;
 use foreseal_scheduler::lower_priority;
 use foreseal_store::{ScrubPosition, Store, StoreError};
 
-use crate::{ScrubSettings, shared_state::SharedState, status::ScrubProgress};
+use crate::{settings::ScrubSettings, shared_state::SharedState, status::ScrubProgress};
 
 /// Size of a portion, which is read in one read transaction, in bytes.
 const PORTION_SIZE: u64 = 256 << 10;

@@ -17,7 +17,6 @@ use foreseal_builder::{BuildError, DeferredTransactions, NextBlockAttributes};
 use foreseal_chain::{Chain, ClockReading, FinalityDepth, Recorded, View};
 use foreseal_journal::{Journal, JournalError, JournalReader, LocalJournal, RawAppend, Record};
 use foreseal_pool::PoolSnapshot;
-use foreseal_primitives::mutant;
 use foreseal_replication::{
     Phase, Production,
     quorum::{QuorumJournal, QuorumWriter, RunId},
@@ -26,10 +25,24 @@ use foreseal_replication::{
 use parking_lot::Mutex;
 
 use crate::{
-    BlockSlot, ControlError, InspectionPoint, Mining, ProductionError, Randomness, Settings, StepSigner,
-    StepStage, StoreFailed, chain_draft::ChainDraft, driver_state::DriverState, retired::Retired,
-    shared_state::SharedState, slow_lane::SlowLane, snapshots::Snapshots, start::Started,
-    step_stamp::StepStamp, store_writer::StoreWriter, writer_metrics::Stopwatch,
+    chain_draft::ChainDraft,
+    driver_state::DriverState,
+    environment::Randomness,
+    mining::Mining,
+    points::InspectionPoint,
+    production_error::{ControlError, ProductionError},
+    retired::Retired,
+    settings::Settings,
+    shared_state::SharedState,
+    slot::BlockSlot,
+    slow_lane::SlowLane,
+    snapshots::Snapshots,
+    start::Started,
+    step_signer::StepSigner,
+    step_stamp::StepStamp,
+    store_writer::StoreWriter,
+    write_queue::StoreFailed,
+    writer_metrics::{StepStage, Stopwatch},
 };
 
 /// Inputs of blocks and steps other than transactions.
@@ -288,11 +301,6 @@ impl Sequencer {
         draft: ChainDraft,
         slot: impl Into<Option<BlockSlot>>,
     ) -> Result<Retired, ProductionError> {
-        if mutant!("show-draft-before-append")
-            && let Some(view) = draft.chain.view()
-        {
-            self.publish(view);
-        }
         self.append_to_journal(&draft.records)?;
         self.shared.metrics.committed(&draft.records);
         let retired = self.replace(draft.chain)?.with_view(draft.before, self.shared.view());
@@ -331,12 +339,6 @@ impl Sequencer {
         if records.is_empty() {
             return Ok(());
         }
-        if mutant!("feed-before-append")
-            && let Some(frames) = self.shared.frames()
-        {
-            let sequence = self.journal.local().next_sequence();
-            frames.append(RawAppend::encode(sequence, records));
-        }
         // A follower may meanwhile have proved that the journal has lost appends.
         if let Some(reason) = self.shared.failure() {
             return Err(ProductionError::Halted(reason));
@@ -356,11 +358,11 @@ impl Sequencer {
         // These records may derive from reads of the store, and a damaged store must not be built upon.
         self.store_writer.check()?;
         self.shared.reached(InspectionPoint::BeforeAppend);
-        let mut laps = Stopwatch::begin(&*self.shared.clock);
+        let mut stopwatch = Stopwatch::begin(&*self.shared.clock);
         let waiting = self.shared.activity.wait_for_disk();
         append(&mut *self.journal)?;
         drop(waiting);
-        self.shared.metrics.append.add(laps.lap());
+        self.shared.metrics.append.add(stopwatch.lap());
         self.shared.metrics.journal_is(self.journal.local());
         self.shared.reached(InspectionPoint::Appended);
         if self.shared.frames().is_some() {
@@ -494,32 +496,22 @@ impl Sequencer {
     /// Executes the pool's best transactions as one step. Returns `true` if a step was made.
     pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
         let (clock, metrics) = (self.shared.clock.clone(), self.shared.metrics.clone());
-        let mut laps = Stopwatch::begin(&*clock);
+        let mut stopwatch = Stopwatch::begin(&*clock);
         let limits = self.step_limits();
         let Some((block, flashblock)) = self.execute(limits, keep_going)? else { return Ok(false) };
         let step = self.stamp().stamp_and_sign(flashblock);
         let recorded = Recorded { step: step.clone(), change: None };
-        if mutant!("unpool-before-publish") {
-            self.shared.pool.on_step(&step.transactions, &step.diff);
-        }
-        if mutant!("publish-before-append") {
-            self.chain.push_step(block.clone(), recorded.clone());
-            let view = self.view()?;
-            self.publish(view);
-        }
-        laps.lap();
+        stopwatch.lap();
         self.append_to_journal(&[Record::Step(step.clone())])?;
-        metrics.stage(StepStage::Sync).add(laps.lap());
+        metrics.stage(StepStage::Sync).add(stopwatch.lap());
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
-        if !mutant!("publish-before-append") {
-            self.chain.push_step(block, recorded);
-            let view = self.view()?;
-            self.publish(view);
-        }
-        metrics.stage(StepStage::Publish).add(laps.lap());
+        self.chain.push_step(block, recorded);
+        let view = self.view()?;
+        self.publish(view);
+        metrics.stage(StepStage::Publish).add(stopwatch.lap());
         self.shared.pool.on_step(&step.transactions, &step.diff);
-        metrics.stage(StepStage::Pool).add(laps.lap());
-        metrics.step.add(laps.whole());
+        metrics.stage(StepStage::Pool).add(stopwatch.lap());
+        metrics.step.add(stopwatch.whole());
         metrics.stepped(&step);
         Ok(true)
     }

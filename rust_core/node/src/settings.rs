@@ -8,7 +8,9 @@ use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_replication::{FeedAddress, InvalidProduction, Production};
 
 use crate::{
-    ClusterSettings, MemoryBudget, Mining,
+    cluster::ClusterSettings,
+    memory_budget::MemoryBudget,
+    mining::Mining,
     write_queue::{QueueLimits, max_blocks},
 };
 
@@ -107,7 +109,7 @@ pub struct StoreSettings {
     /// Maximum size of the journal in bytes. Above it, segments that the store has passed are removed before their
     /// retention ends.
     pub retention_bytes: u64,
-    /// Current time in Unix seconds, which a store that is created or upgraded records.
+    /// Current time in Unix seconds, which a store that is created records.
     pub at: u64,
     pub scrub: ScrubSettings,
     /// Memory budget of the process. The capacities of `caches` and the bytes of `recent` are shares of it.

@@ -11,19 +11,22 @@ use std::{
 use foreseal_cache::CacheMetrics;
 use foreseal_chain::{Clock, Feed, View};
 use foreseal_pool::Pool;
-use foreseal_primitives::mutant;
 use foreseal_replication::{FrameLog, Phase, PoolStart, ScrubStatus, StoreStatus, SubmitError};
 use foreseal_store::{DamageReport, Store};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Changes, InspectionPoint, MemoryBudget, MemoryUse, PayloadFeed, Watcher, WriterMetrics,
     activity::Activity,
+    changes::Changes,
     clock_lead::ClockLead,
     control::commands::Commands,
+    memory_budget::{MemoryBudget, MemoryUse},
+    payload_feed::PayloadFeed,
+    points::{InspectionPoint, Watcher},
     request_handler::RequestHandler,
     status::ScrubProgress,
     store_writer::{StoreGauge, StoreObservers},
+    writer_metrics::WriterMetrics,
 };
 
 /// Minimum of the age of the last tick beyond which a leader is not confirmed by its quorum.
@@ -118,21 +121,10 @@ impl SharedState {
 
     /// Publishes a view to readers. Its content must be durable already.
     pub(crate) fn publish(&self, view: Arc<View>) {
-        if mutant!("publish-waits-for-readers") {
-            self.wait_for_readers();
-        }
         self.reached(InspectionPoint::BeforePublish);
         self.feed.publish(view);
         self.changes.notify();
         self.reached(InspectionPoint::Published);
-    }
-
-    /// Waits until no reader holds the newest view: the fault that `publish` must not have.
-    fn wait_for_readers(&self) {
-        // The three holders are the feed's newest view, the feed's queue, and `shown` here.
-        while self.view().is_some_and(|shown| Arc::strong_count(&shown) > 3) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
     }
 
     /// Records a tick, which renews the freshness that readers see.
@@ -225,9 +217,6 @@ impl SharedState {
 
     /// Returns the time since the last tick.
     pub(crate) fn age(&self) -> Duration {
-        if mutant!("always-fresh") {
-            return Duration::ZERO;
-        }
         self.since(&self.ticked)
     }
 

@@ -1,19 +1,22 @@
 //! Admission of the signer: it decides whose key may sign further steps in a data directory.
 //!
-//! The signer's address is recorded in `identity.json` when the directory is created. In the directory of an
-//! older version, the signer is recovered from the newest signed step.
+//! The signer's address is recorded in `identity.json`. A directory without a recorded signer is that of a replica,
+//! or an imported chain: when it starts to produce, the signer is recovered from the newest signed step.
 
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use foreseal_chain::datadir::{DataDir, SignerSince};
 use foreseal_journal::{Disk, Identity, JournalReader, Record};
-use foreseal_primitives::{
-    ChainSpec, CommitmentDomain, Flashblock, FlashblockCommitment, StepSignature, mutant,
-};
+use foreseal_primitives::{ChainSpec, CommitmentDomain, Flashblock, FlashblockCommitment, StepSignature};
 use foreseal_store::Store;
 
-use crate::{KeyError, NodeEnvironment, NodeError, Settings, StepSigner};
+use crate::{
+    environment::NodeEnvironment,
+    errors::NodeError,
+    settings::Settings,
+    step_signer::{KeyError, StepSigner},
+};
 
 /// Number of newest stored blocks that are searched for a signed step.
 const SEARCHED: u64 = 1_024;
@@ -28,7 +31,7 @@ pub(crate) fn admit_signer(
     settings: &Settings,
     spec: &ChainSpec,
     store: &Store,
-    surroundings: &mut NodeEnvironment,
+    environment: &mut NodeEnvironment,
 ) -> Result<Option<StepSigner>, NodeError> {
     let chain_id = spec.chain_id();
     let (mut identity, recorded) = datadir.identity(chain_id)?;
@@ -40,11 +43,10 @@ pub(crate) fn admit_signer(
     }
     let mut expected = identity.signer();
     if expected.is_none() {
-        expected = newest_signer(datadir, store, chain_id, &surroundings.disk)?;
+        expected = newest_signer(datadir, store, chain_id, &environment.disk)?;
     }
     let own = datadir.key();
     let path = settings.sequencer_key.as_deref().unwrap_or(&own);
-    let may_change = settings.new_sequencer_key || mutant!("skip-signer-check");
     let mut absent = settings.sequencer_key.is_none() && StepSigner::is_absent(path)?;
     if absent && expected.is_some_and(|signer| StepSigner::has_draft(path, chain_id, signer)) {
         // An earlier start was killed after it recorded the new signer and before it moved the key into
@@ -54,19 +56,19 @@ pub(crate) fn admit_signer(
     }
     let signer = match (absent, expected) {
         (false, _) => StepSigner::read(path, chain_id)?,
-        (true, Some(signer)) if !may_change => {
+        (true, Some(signer)) if !settings.new_sequencer_key => {
             return Err(KeyError::Missing { path: path.to_owned(), signer }.into());
         }
-        (true, _) => StepSigner::draft(path, chain_id, (surroundings.secret)())?,
+        (true, _) => StepSigner::draft(path, chain_id, (environment.secret)())?,
     };
     let found = signer.address();
     if let Some(expected) = expected
         && expected != found
-        && !may_change
+        && !settings.new_sequencer_key
     {
         return Err(KeyError::OtherSigner { path: path.to_owned(), found, expected }.into());
     }
-    // In a directory of an older version, the signer is assumed to have signed from the first block.
+    // The recovered signer is assumed to have signed from the first block.
     let first = match (identity.signers.is_empty(), expected) {
         (true, Some(expected)) => Some(SignerSince { address: expected, first_block: 0 }),
         _ => None,

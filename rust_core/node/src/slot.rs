@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use foreseal_chain::ClockReading;
-use foreseal_primitives::mutant;
 
 /// Slot of the block being built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +27,7 @@ impl BlockSlot {
     /// ahead of the clock.
     pub fn next_after(now: ClockReading, parent_timestamp: u64, block_time: u64) -> Self {
         let slot = (now.unix.as_secs() / block_time).saturating_add(1).saturating_mul(block_time);
-        let min =
-            if mutant!("timestamp-from-the-clock") { 0 } else { parent_timestamp.saturating_add(block_time) };
+        let min = parent_timestamp.saturating_add(block_time);
         Self::with_timestamp(now, slot.max(min), block_time)
     }
 

@@ -16,15 +16,16 @@ use foreseal_chain::{
     datadir::DataDir, replay, sealed_by, sealed_chain,
 };
 use foreseal_journal::{Disk, Identity, JournalOptions, JournalReader, LocalJournal, Record, Recovery};
-use foreseal_primitives::mutant;
 use foreseal_store::{Store, StoredHead};
 
 use crate::{
-    NodeError, Settings, StartError,
     chain_loss::ChainLoss,
     contradiction,
+    errors::NodeError,
     loss::{common, explain},
     opened_chain::ChainOrigin,
+    settings::Settings,
+    start_error::StartError,
     store_writer::{StoreObservers, StoreWriter},
 };
 
@@ -181,7 +182,7 @@ fn go_back(
     let Some(SealedPosition { number, sequence, records, .. }) = common(store, &sealed)? else {
         return Err(StartError::NothingShared { head: head.number }.into());
     };
-    if !recovery.loss_accepted && !mutant!("ignore-marker") {
+    if !recovery.loss_accepted {
         let loss = ChainLoss::find(store, &journal.reader(), journal.next_sequence(), None)?;
         let loss = Box::new(loss.unwrap_or_default());
         return Err(StartError::Lost { position: journal.end(), loss }.into());

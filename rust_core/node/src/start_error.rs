@@ -4,7 +4,7 @@ use alloy_primitives::B256;
 use foreseal_chain::InvalidStoreMeta;
 use foreseal_journal::JournalPosition;
 
-use crate::ChainLoss;
+use crate::chain_loss::ChainLoss;
 
 /// Reasons why store and journal do not form one chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

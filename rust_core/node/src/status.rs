@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256};
 use foreseal_chain::View;
-use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus, quorum::EngineFinding};
+use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus, quorum::QuorumFinding};
 use parking_lot::Mutex;
 
-use crate::{ClusterStatus, clock_lead::MAX_UNREPORTED};
+use crate::{clock_lead::MAX_UNREPORTED, cluster::ClusterStatus};
 
 /// Shared progress of the scrub, for status and metrics.
 pub(crate) type ScrubProgress = Arc<Mutex<ScrubStatus>>;
@@ -66,7 +66,7 @@ pub struct FollowingStatus {
     pub lag: u64,
     /// Number of times the replica was loaded from the store: once at first, then again whenever its cursor
     /// became invalid.
-    pub replica_loads: u64,
+    pub chain_loads: u64,
     /// Phase of the sequencer in its newest status message.
     pub sequencer: Option<Phase>,
     /// Time since the last frame from the sequencer.
@@ -76,7 +76,7 @@ pub struct FollowingStatus {
 impl FollowingStatus {
     /// Returns the status of a node that starts: it will follow another one, and has no connection.
     pub(crate) fn starting(time_since_frame: Duration) -> Self {
-        Self { lag: 0, replica_loads: 0, sequencer: None, time_since_frame }
+        Self { lag: 0, chain_loads: 0, sequencer: None, time_since_frame }
     }
 }
 
@@ -119,17 +119,17 @@ impl Status {
     ///
     /// # Errors
     /// Returns the reason if production failed, the node is stopped, the last tick is older than `limit`, or the
-    /// members of the engine hold different data.
+    /// members of the quorum store hold different data.
     pub fn healthy(&self, limit: Duration) -> Result<(), String> {
         let quorum = self.cluster.as_ref().and_then(|cluster| cluster.quorum.as_ref());
         let mut findings = quorum.iter().flat_map(|quorum| &quorum.findings);
         // An alarm alone stops nothing, but it is the cause of what it stops.
-        let alarm = findings.clone().find(|finding| matches!(finding, EngineFinding::Alarm { .. }));
+        let alarm = findings.clone().find(|finding| matches!(finding, QuorumFinding::Alarm { .. }));
         self.current(limit).map_err(|reason| match alarm {
             Some(alarm) => format!("{reason}; {alarm}"),
             None => reason,
         })?;
-        let damage = findings.find(|finding| matches!(finding, EngineFinding::DifferentHashes { .. }));
+        let damage = findings.find(|finding| matches!(finding, QuorumFinding::DifferentHashes { .. }));
         damage.map_or(Ok(()), |finding| Err(finding.to_string()))
     }
 
@@ -172,8 +172,8 @@ impl Status {
         Err(format!("{what} {} ms ago, limit {} ms{lost}", late.as_millis(), limit.as_millis()))
     }
 
-    /// Checks that the node answers with current data. It does so even if the members of the engine hold different
-    /// data.
+    /// Checks that the node answers with current data. It does so even if the members of the quorum store hold
+    /// different data.
     pub fn ready(&self, limit: Duration) -> Result<(), String> {
         if let Phase::Replaying { records } = self.phase {
             return Err(format!("replaying the journal: {records} records so far"));
@@ -188,11 +188,11 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClusterRole, QuorumStatus};
+    use crate::cluster::{ClusterRole, QuorumStatus};
 
     const LIMIT: Duration = Duration::from_secs(1);
 
-    fn leader(findings: Vec<EngineFinding>) -> Status {
+    fn leader(findings: Vec<QuorumFinding>) -> Status {
         let quorum = QuorumStatus {
             is_answering: true,
             silence: Duration::ZERO,
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn members_with_different_data_turn_health_red_and_leave_the_node_ready() {
-        let status = leader(vec![EngineFinding::DifferentHashes { endpoints: vec!["a:2379".to_owned()] }]);
+        let status = leader(vec![QuorumFinding::DifferentHashes { endpoints: vec!["a:2379".to_owned()] }]);
         let reason = status.healthy(LIMIT).unwrap_err();
         assert!(reason.contains("a:2379"), "{reason}");
         assert_eq!(status.ready(LIMIT), Ok(()));
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn an_alarm_is_named_as_the_cause_of_late_ticks() {
         let member = "a (http://a:2379, 8e9e)".to_owned();
-        let status = leader(vec![EngineFinding::Alarm { member, alarm: "NOSPACE".to_owned() }]);
+        let status = leader(vec![QuorumFinding::Alarm { member, alarm: "NOSPACE".to_owned() }]);
         assert_eq!(status.healthy(LIMIT), Ok(()));
         let late = Status { age: Duration::from_millis(1001), ..status };
         let reason = late.healthy(LIMIT).unwrap_err();
@@ -249,7 +249,7 @@ mod tests {
         let lost = Phase::Disconnected("no valid token".to_owned());
         let following = |sequencer| FollowingStatus {
             lag: 0,
-            replica_loads: 1,
+            chain_loads: 1,
             sequencer: Some(sequencer),
             time_since_frame: Duration::ZERO,
         };
@@ -275,6 +275,6 @@ mod tests {
 
     #[test]
     fn other_findings_leave_health_green() {
-        assert_eq!(leader(vec![EngineFinding::SingleNode]).healthy(LIMIT), Ok(()));
+        assert_eq!(leader(vec![QuorumFinding::SingleNode]).healthy(LIMIT), Ok(()));
     }
 }

@@ -10,10 +10,11 @@ use foreseal_pool::DropReason;
 use foreseal_primitives::{Flashblock, Transaction};
 
 use crate::{
-    Mining, ProductionError, StepStage,
+    mining::Mining,
+    production_error::ProductionError,
     sequencer::Sequencer,
     slow_lane::{DroppedSlow, SlowResult, TimeLeft},
-    writer_metrics::Stopwatch,
+    writer_metrics::{StepStage, Stopwatch},
 };
 
 /// Number of blocks for which the sender of a dropped slow transaction may have short ones only.
@@ -38,10 +39,10 @@ impl Sequencer {
         let (base_fee, blob_fee) = self.chain.spec().base_fees(open.header());
         let (clock, metrics, pool) =
             (self.shared.clock.clone(), self.shared.metrics.clone(), self.shared.pool.clone());
-        let mut laps = Stopwatch::begin(&*clock);
+        let mut stopwatch = Stopwatch::begin(&*clock);
         self.deferred.retain_oversized(|hash| pool.hold(hash));
         let mut best = pool.best(base_fee, blob_fee);
-        let taken = laps.lap();
+        let taken = stopwatch.lap();
         let control =
             StepControl { limits, deferred: &mut self.deferred, keep_going, clock: &|| clock.monotonic() };
         let stepped = open.step_within(&mut best, self.chain.hashes(), control);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foreseal_chain::ClockReading;
 use foreseal_primitives::{Flashblock, FlashblockCommitment};
 
-use crate::StepSigner;
+use crate::step_signer::StepSigner;
 
 /// Time and signer for new steps. Neither affects header or hash, so the same steps can be made again at
 /// another time.

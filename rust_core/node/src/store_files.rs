@@ -1,9 +1,6 @@
 //! The store of a data directory, opened with the settings of a node.
 
-use std::{
-    ops::ControlFlow,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use alloy_genesis::Genesis;
 use foreseal_chain::{
@@ -11,9 +8,9 @@ use foreseal_chain::{
     datadir::{DataDir, DataDirError, JOURNAL, STORE, agreed_spec, genesis_hash, summarized_spec},
 };
 use foreseal_primitives::ChainSpec;
-use foreseal_store::{Store, StoreError, StoreOptions, UpgradeProgress};
+use foreseal_store::{Store, StoreError, StoreOptions};
 
-use crate::{NodeError, StoreSettings};
+use crate::{errors::NodeError, settings::StoreSettings};
 
 /// Opens the store of this chain in a locked data directory, or creates it.
 pub(crate) fn open_store(
@@ -22,16 +19,6 @@ pub(crate) fn open_store(
     settings: &StoreSettings,
 ) -> Result<Store, StoreError> {
     open_store_in(&datadir.store(), spec, settings)
-}
-
-/// Opens the store like [`open_store`]; `report` receives the progress of a schema upgrade.
-pub(crate) fn open_store_reporting(
-    datadir: &DataDir,
-    spec: &ChainSpec,
-    settings: &StoreSettings,
-    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
-) -> Result<Store, StoreError> {
-    Store::open_with_progress(datadir.store(), store_options(spec, settings), report)
 }
 
 /// Opens or creates a store of this chain in `folder`.

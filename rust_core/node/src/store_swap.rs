@@ -8,7 +8,7 @@ use std::{
 
 use foreseal_chain::datadir::STORE;
 
-use crate::NodeError;
+use crate::errors::NodeError;
 
 /// Directories of a repair inside a data directory.
 pub(crate) struct StoreFolders {

@@ -9,17 +9,17 @@ use std::{
 use alloy_primitives::Bytes;
 use foreseal_chain::{Chain, Clock, History, NewestStoredBlock, StoreMeta, StoreUpdate, StoredHistory};
 use foreseal_journal::LocalJournal;
-use foreseal_primitives::mutant;
 use foreseal_replication::{ScrubStatus, StoreStatus};
 use foreseal_scheduler::lower_priority;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
-    InspectionPoint, StoreFailed, StoreSettings, Watcher, WriterMetrics,
     journal_checkpoints::JournalCheckpoints,
+    points::{InspectionPoint, Watcher},
+    settings::StoreSettings,
     store_job::{ImportedBlocks, StoreJob, Write},
-    write_queue::{Job, WriteQueue},
-    writer_metrics::Stopwatch,
+    write_queue::{Job, StoreFailed, WriteQueue},
+    writer_metrics::{Stopwatch, WriterMetrics},
 };
 
 /// Limits of one store commit. All of its data is held in memory once more during the commit.
@@ -166,8 +166,7 @@ impl StoreWriter {
     /// Removes the journal segments that neither store nor retention needs. A segment that cannot be removed
     /// stays.
     pub fn trim(&mut self, journal: &mut LocalJournal) {
-        let given = mutant!("trim-before-store").then(|| self.checkpoints.newest()).flatten();
-        let stored = given.or_else(|| self.confirmed.get());
+        let stored = self.confirmed.get();
         let expired = stored.and_then(|stored| self.checkpoints.passed(stored));
         let excess = self.excess_before(journal).unwrap_or_else(|why| {
             tracing::warn!(why, "cannot bound the size of the journal");
@@ -309,9 +308,9 @@ impl Worker {
         self.reached(InspectionPoint::BeforeStoreCommit);
         match &self.observers.meter {
             Some((clock, metrics)) => {
-                let mut laps = Stopwatch::begin(&**clock);
+                let mut stopwatch = Stopwatch::begin(&**clock);
                 write(&self.store).map_err(|error| error.to_string())?;
-                metrics.commit.add(laps.lap());
+                metrics.commit.add(stopwatch.lap());
             }
             None => write(&self.store).map_err(|error| error.to_string())?,
         }

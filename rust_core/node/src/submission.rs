@@ -11,7 +11,10 @@ use foreseal_pool::{
 use foreseal_primitives::Transaction;
 use foreseal_replication::{SubmissionHandle, SubmitError};
 
-use crate::{Node, node::NodeRole, shared_state::SharedState};
+use crate::{
+    node::{Node, NodeRole},
+    shared_state::SharedState,
+};
 
 /// Outcome of a submission.
 #[derive(Debug)]
@@ -87,6 +90,12 @@ impl Node {
         self.check_production()?;
         let view = self.view().ok_or(SubmitError::Starting)?;
         Ok(check(&self.pool().rules(self.spec(), &view.pending().block.header))?)
+    }
+
+    /// Returns `true` while each submission is sealed before its call returns. A follower does not know the mode of the
+    /// writer, and returns `false`.
+    pub fn is_automine(&self) -> bool {
+        self.shared.is_automine()
     }
 
     /// Checks that production has not failed, so that transactions can still be executed.

@@ -24,16 +24,21 @@ use foreseal_store::Store;
 use parking_lot::Mutex;
 
 use crate::{
-    ClusterDriver, NodeEnvironment, NodeError, Producer, Randomness, Role, Settings, StepSigner,
-    cluster::{BusyBeat, ClusterMember, ClusterMonitor, EngineWatch, FeedProbe, IntervalThread, MemberParts},
+    cluster::{BusyBeat, ClusterMember, ClusterMonitor, FeedProbe, IntervalThread, MemberParts, QuorumWatch},
     control::Control,
+    environment::{NodeEnvironment, Randomness},
+    errors::NodeError,
+    member_loop::MemberLoop,
     mirror_chain::MirrorChain,
     opened_chain::ChainOrigin,
+    producer::Producer,
     replicated::AppendCheck,
     sequencer::{BlockInputs, Sequencer},
     sequencer_backend::FeedBackend,
+    settings::{Role, Settings},
     shared_state::SharedState,
     start::start,
+    step_signer::StepSigner,
 };
 
 /// Part of a step's time after which a transaction is stopped: half of the time for selecting transactions.
@@ -74,23 +79,23 @@ pub(crate) enum Begun {
     /// Readers are served; another thread follows, if any.
     Serving,
     Producing(Producer),
-    Member(Box<ClusterDriver>),
+    Member(Box<MemberLoop>),
 }
 
 impl Writer {
-    pub(crate) fn run(self, surroundings: NodeEnvironment) -> Result<(), NodeError> {
-        match self.begin(surroundings)? {
+    pub(crate) fn run(self, environment: NodeEnvironment) -> Result<(), NodeError> {
+        match self.begin(environment)? {
             Begun::Serving => self.serve(),
             Begun::Producing(producer) => self.produce(producer)?,
-            Begun::Member(driver) => self.run_member(*driver)?,
+            Begun::Member(member_loop) => self.run_member(*member_loop)?,
         }
         self.finish()
     }
 
     /// Replays the journal and publishes the first view. Returns the work that remains for the role.
-    pub(crate) fn begin(&self, mut surroundings: NodeEnvironment) -> Result<Begun, NodeError> {
+    pub(crate) fn begin(&self, mut environment: NodeEnvironment) -> Result<Begun, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
-        let files = (self.store.clone(), surroundings.disk, self.shared.store_observers());
+        let files = (self.store.clone(), environment.disk, self.shared.store_observers());
         let origin = ChainOrigin { spec: self.spec.clone(), genesis: self.genesis.lock().take() };
         let started = start(&self.datadir, origin, &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.store_writer.gauge());
@@ -99,14 +104,14 @@ impl Writer {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
         }
-        let run_id = self.run_id(&mut surroundings.randomness);
+        let run_id = self.run_id(&mut environment.randomness);
         let quorum = self.quorum();
-        let makes = BlockInputs {
-            random: surroundings.randomness,
+        let inputs = BlockInputs {
+            random: environment.randomness,
             signer: self.signer.clone(),
             quorum: quorum.as_ref().map(|(_, writer)| writer.clone()),
         };
-        let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), makes)?;
+        let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), inputs)?;
         let sequencer = Arc::new(Mutex::new(sequencer));
         let chain = MirrorChain {
             sequencer: sequencer.clone(),
@@ -143,8 +148,8 @@ impl Writer {
                 standby: self.settings.cluster.quorum.as_ref().is_some_and(|quorum| quorum.standby),
                 probe: self.manual.is_none().then(FeedProbe::start),
             });
-            let driver = ClusterDriver::new(member, Producer::new(sequencer));
-            return Ok(Begun::Member(Box::new(driver)));
+            let member_loop = MemberLoop::new(member, Producer::new(sequencer));
+            return Ok(Begun::Member(Box::new(member_loop)));
         }
         let produces = self.settings.produce;
         self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
@@ -164,8 +169,7 @@ impl Writer {
     /// Returns the quorum journal and its writer, if the settings have one.
     fn quorum(&self) -> Option<(QuorumLog, Arc<Mutex<QuorumWriter>>)> {
         let settings = self.settings.cluster.quorum.as_ref()?;
-        let log =
-            QuorumLog::new(settings.engine.clone(), QuorumKeys::new(&settings.prefix, &self.identity()));
+        let log = QuorumLog::new(settings.store.clone(), QuorumKeys::new(&settings.prefix, &self.identity()));
         let shared = self.shared.clone();
         let stop = Box::new(move || shared.stopping());
         let metrics = self.shared.metrics.clone();
@@ -359,27 +363,27 @@ impl Writer {
 
     /// Produces while this member is the owner, and follows the owner otherwise. A member that fails gives the
     /// ownership up.
-    fn run_member(&self, mut driver: ClusterDriver) -> Result<(), NodeError> {
-        let ended = self.drive(&mut driver);
+    fn run_member(&self, mut member_loop: MemberLoop) -> Result<(), NodeError> {
+        let ended = self.run_loop(&mut member_loop);
         if let Err(error) = &ended {
-            driver.resign(&error.to_string());
+            member_loop.resign(&error.to_string());
         }
-        driver.unregister();
+        member_loop.unregister();
         ended
     }
 
-    fn drive(&self, driver: &mut ClusterDriver) -> Result<(), NodeError> {
+    fn run_loop(&self, member_loop: &mut MemberLoop) -> Result<(), NodeError> {
         let clock = &self.shared.clock;
-        let busy = BusyBeat::start(driver.beats(), clock.clone());
-        let _watch = self.watch_engine();
+        let busy = BusyBeat::start(member_loop.beats(), clock.clone());
+        let _watch = self.watch_quorum();
         let step = self.settings.production.step;
-        driver.limit_transaction_time(step / TRANSACTION_SHARE);
+        member_loop.limit_transaction_time(step / TRANSACTION_SHARE);
         let mut next = clock.monotonic();
         while !self.shared.stopping() {
-            if !driver.leads() {
-                let wait = driver.poll()?;
+            if !member_loop.leads() {
+                let wait = member_loop.poll()?;
                 next = clock.monotonic();
-                if !driver.leads() {
+                if !member_loop.leads() {
                     self.shared.sleep(clock.real(wait));
                 }
                 continue;
@@ -390,21 +394,21 @@ impl Writer {
                 self.shared.sleep(clock.real(rest.min(BEAT_INTERVAL)));
                 if rest > BEAT_INTERVAL {
                     // Long steps leave time in which standbys would hear nothing.
-                    driver.beat()?;
+                    member_loop.beat()?;
                 }
                 continue;
             }
-            let until = now.monotonic + driver.budget();
-            busy.during(now.monotonic, || driver.tick(now, &mut || clock.monotonic() < until))?;
+            let until = now.monotonic + member_loop.budget();
+            busy.during(now.monotonic, || member_loop.tick(now, &mut || clock.monotonic() < until))?;
             next = (next + step).max(clock.monotonic());
         }
         Ok(())
     }
 
-    /// Starts the checks of the engine's members.
-    fn watch_engine(&self) -> Option<IntervalThread> {
-        let engine = self.settings.cluster.quorum.as_ref()?.engine.clone();
-        let watch = EngineWatch::new(engine, self.monitor.get()?.clone());
+    /// Starts the checks of the quorum store's members.
+    fn watch_quorum(&self) -> Option<IntervalThread> {
+        let store = self.settings.cluster.quorum.as_ref()?.store.clone();
+        let watch = QuorumWatch::new(store, self.monitor.get()?.clone());
         Some(watch.start(self.shared.clock.clone()))
     }
 

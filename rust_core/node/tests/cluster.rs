@@ -16,12 +16,12 @@ use alloy_primitives::B256;
 use foreseal_chain::{Clock, ClockReading, SteppedClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    BOUNDS, ClusterDriver, ClusterRole, ClusterSettings, Node, NodeEnvironment, QuorumSettings, Settings,
+    BOUNDS, ClusterRole, ClusterSettings, MemberLoop, Node, NodeEnvironment, QuorumSettings, Settings,
 };
 use foreseal_pool::{DropReason, Status};
 use foreseal_replication::{
     Phase,
-    quorum::simulated::{FaultRates, SimulatedEngine},
+    quorum::simulated::{FaultRates, SimulatedStore},
 };
 use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 use support::{
@@ -32,15 +32,15 @@ use support::{
 /// A member with its driver and its data directory.
 struct Member {
     node: Arc<Node>,
-    driver: ClusterDriver,
+    driver: MemberLoop,
 }
 
-/// Machines that share an engine, a genesis and a clock.
+/// Machines that share a quorum store, a genesis and a clock.
 struct Machines {
     folders: Vec<tempfile::TempDir>,
     wallets: Vec<Wallet>,
     clock: Arc<SteppedClock>,
-    engine: Arc<SimulatedEngine>,
+    quorum: Arc<SimulatedStore>,
 }
 
 impl Machines {
@@ -49,13 +49,13 @@ impl Machines {
             folders: (0..count).map(|_| tempfile::tempdir().unwrap()).collect(),
             wallets: Wallet::some(4),
             clock: Arc::default(),
-            engine: Arc::new(SimulatedEngine::new(1, FaultRates::default())),
+            quorum: Arc::new(SimulatedStore::new(1, FaultRates::default())),
         }
     }
 
     fn settings(&self, number: usize, standby: bool) -> Settings {
         let datadir = self.folders[number].path();
-        let quorum = QuorumSettings { engine: self.engine.clone(), prefix: "/test".to_owned(), standby };
+        let quorum = QuorumSettings { store: self.quorum.clone(), prefix: "/test".to_owned(), standby };
         let cluster = ClusterSettings {
             name: format!("m{number}"),
             quorum: Some(quorum),
@@ -145,9 +145,9 @@ impl Clock for OwnClock {
 
 /// Ends a member without a release of its ownership.
 fn crash(machines: &Machines, member: Member) {
-    machines.engine.lose_majority();
+    machines.quorum.lose_majority();
     drop(member);
-    machines.engine.restore_majority();
+    machines.quorum.restore_majority();
 }
 
 fn view(member: &Member) -> Arc<View> {
@@ -282,7 +282,7 @@ fn a_handover_moves_the_chain_and_its_pool() {
 }
 
 #[test]
-fn a_member_catches_up_from_the_engine_without_a_feed() {
+fn a_member_catches_up_from_the_quorum_without_a_feed() {
     let machines = Machines::new(2);
     let mut leader = machines.start(0, false);
     leader.driver.poll().unwrap();
@@ -304,7 +304,7 @@ fn a_member_catches_up_from_the_engine_without_a_feed() {
 }
 
 #[test]
-fn a_member_of_an_engine_that_lost_its_data_fails_with_the_reason() {
+fn a_member_of_a_quorum_that_lost_its_data_fails_with_the_reason() {
     let mut machines = Machines::new(1);
     let mut leader = machines.start(0, false);
     leader.driver.poll().unwrap();
@@ -313,7 +313,7 @@ fn a_member_of_an_engine_that_lost_its_data_fails_with_the_reason() {
     machines.step(&mut [&mut leader]);
     leader.node.stop();
     drop(leader);
-    machines.engine = Arc::new(SimulatedEngine::new(2, FaultRates::default()));
+    machines.quorum = Arc::new(SimulatedStore::new(2, FaultRates::default()));
     let node = machines.open(0, false);
     node.start();
     wait_for("the writer ends", || matches!(node.status().phase, Phase::Failed(_)));

@@ -262,7 +262,7 @@ fn imported_blocks_are_followed() {
     assert_eq!(fingerprint(&view), fingerprint(&sequencer.view()));
     assert_eq!(view.sealed(imported.head).unwrap().unwrap().block.hash, imported.hash);
     assert_eq!((view.safe(), view.finalized()), (imported.head, imported.head));
-    assert_eq!(follower.status().following.unwrap().replica_loads, 1, "it went on by its cursor");
+    assert_eq!(follower.status().following.unwrap().chain_loads, 1, "it went on by its cursor");
     assert_eq!(fingerprint(&before), shown, "what was shown stays what it was");
     let mut received = Vec::new();
     let end = changes(&view, seen, &mut |change, _| {

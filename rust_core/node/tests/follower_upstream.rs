@@ -22,7 +22,7 @@ use foreseal_node::Node;
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_replication::{
     FeedAddress, FeedConnector, FeedCredentials, FeedListener, FeedSecurity, FollowerBackend, FollowerClient,
-    FollowerConfig, FollowerProfile, ListenerLimits, Phase, ReplicaConfig, SharedStoreChain, Upstream,
+    FollowerConfig, FollowerProfile, ListenerLimits, Phase, SharedStoreChain, Upstream, WorkerChainConfig,
     wire::{FollowerRole, Heartbeat},
 };
 use foreseal_testkit::{Wallet, wait_for};
@@ -103,7 +103,7 @@ fn relay(security: &FeedSecurity, socket: &Path) -> FeedListener {
 }
 
 fn follower(sequencer: &Node, folder: &Path, upstream: Upstream, reader: Arc<Reader>) -> Arc<FollowerClient> {
-    let replica = ReplicaConfig {
+    let replica = WorkerChainConfig {
         spec: sequencer.spec().clone(),
         store: sequencer.store().clone(),
         journal: journal_folder(folder).unwrap(),
@@ -165,7 +165,7 @@ fn a_follower_changes_to_an_address_that_works() {
     second.stop();
     sequencer.tick();
     follows(&sequencer.node, &first);
-    assert_eq!(client.replica_loads(), 1);
+    assert_eq!(client.chain_loads(), 1);
     reader.stopping.store(true, Ordering::Release);
     client.stop();
     assert_eq!(*reader.phase.lock().unwrap(), Some(Phase::Stopped));

@@ -70,7 +70,7 @@ fn a_follower_continues_after_it_or_the_sequencer_restarts() {
     }
     let status = follower.status();
     let following = status.following.unwrap();
-    assert_eq!((following.lag, following.replica_loads), (0, 1), "it went on by its cursor");
+    assert_eq!((following.lag, following.chain_loads), (0, 1), "it went on by its cursor");
     assert_eq!((status.produces, status.signer), (true, sequencer.node.status().signer));
     assert!(follower.catching_up().is_none());
     wait_for("the sequencer knows of it", || {
@@ -185,7 +185,7 @@ fn a_follower_with_an_expired_cursor_restarts_from_the_store() {
     drop(alone);
     let mut sequencer = open(settings.role.clone());
     let view = caught_up(&sequencer.node, &follower);
-    assert_eq!(follower.status().following.unwrap().replica_loads, 2);
+    assert_eq!(follower.status().following.unwrap().chain_loads, 2);
     assert_eq!(fingerprint(&view), fingerprint(&sequencer.view()));
     assert_eq!(fingerprint(&before), seen.1, "what was shown stays what it was");
     let mut steps = 0;

@@ -78,17 +78,21 @@ fn a_missing_or_changed_key_needs_a_new_signer_request() {
     assert!(matches!(rejection(settings()), KeyError::OtherSigner { .. }), "the one before is none any more");
 }
 
+/// The directory of a replica records no signer, and an imported chain has no identity.
 #[test]
-fn the_signer_of_an_older_directory_comes_from_steps() {
+fn a_signer_that_is_not_recorded_comes_from_the_steps() {
     let (folder, wallets, before) = made();
     let datadir = folder.path();
     let settings = || settings(datadir, &wallets);
     let own = fs::read(datadir.join("sequencer.key")).unwrap();
     // First from the store, then from the journal alone.
     for journal_alone in [false, true] {
-        fs::remove_file(datadir.join("identity.json")).unwrap();
+        let identity = DirIdentity::read(datadir).unwrap().unwrap();
         if journal_alone {
+            fs::remove_file(datadir.join("identity.json")).unwrap();
             fs::remove_dir_all(datadir.join("store")).unwrap();
+        } else {
+            DirIdentity { signers: Vec::new(), ..identity }.write(datadir).unwrap();
         }
         put_key(datadir, &[b'2'; 64]);
         assert!(

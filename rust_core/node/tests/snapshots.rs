@@ -134,7 +134,7 @@ fn assert_followed(leader: &mut Leader, datadir: &Path) {
         assert_eq!(fingerprint(&view), fingerprint(&leader.node.view().unwrap()));
         leader.tick();
     }
-    assert_eq!(follower.status().following.unwrap().replica_loads, 1, "its first cursor was valid");
+    assert_eq!(follower.status().following.unwrap().chain_loads, 1, "its first cursor was valid");
     follower.stop();
 }
 

@@ -5,7 +5,7 @@ use alloy_primitives::U256;
 use foreseal_primitives::L1Fees;
 use serde::{Deserialize, Serialize};
 
-use crate::CheckedTransaction;
+use crate::transaction::CheckedTransaction;
 
 /// Fees of a transaction of an OP chain besides gas, at the gas limit (wei).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

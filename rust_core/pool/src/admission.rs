@@ -9,8 +9,11 @@ use foreseal_state::{StateError, StateReader};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CheckedTransaction, Dropped, PoolError, PooledTransaction, QueuedReason, contents::Contents,
+    contents::Contents,
+    error::PoolError,
     origin::Origin,
+    status::{Dropped, QueuedReason},
+    transaction::{CheckedTransaction, PooledTransaction},
 };
 
 /// Result of an accepted submission.

@@ -1,4 +1,4 @@
-//! A replica of a pool in another process. It applies events without admission, state or clock.
+//! A copy of a pool in another process. It applies events without admission, state or clock.
 
 use std::sync::Arc;
 
@@ -6,11 +6,16 @@ use alloy_primitives::{Address, B256, map::AddressMap};
 use foreseal_primitives::Account;
 
 use crate::{
-    DropReason, Pool, PoolConfig, PoolEvent, PoolEventSink, PooledTransaction, Status,
+    config::PoolConfig,
     contents::Contents,
     costs::CostRules,
-    pool_event::{PoolChange, PoolContents, PoolEventKind, RemovedTransaction, Sender},
+    pool::Pool,
+    pool_event::{
+        PoolChange, PoolContents, PoolEvent, PoolEventKind, PoolEventSink, RemovedTransaction, Sender,
+    },
     sender_queue::SenderQueue,
+    status::{DropReason, Status},
+    transaction::PooledTransaction,
 };
 
 impl Pool {
@@ -29,8 +34,8 @@ impl Pool {
 
     /// Adds the transactions of a whole-pool event that are missing here, and removes none.
     ///
-    /// This serves a replica that was disconnected. A transaction that returned to the pool meanwhile is
-    /// present before the replica shows the view that no longer contains it. A later [`Self::apply`] does the
+    /// This serves a copy that was disconnected. A transaction that returned to the pool meanwhile is
+    /// present before the copy shows the view that no longer contains it. A later [`Self::apply`] does the
     /// rest.
     pub fn insert_missing(&self, event: &PoolEvent) {
         let PoolEventKind::FullSnapshot(contents) = &event.0 else { return };

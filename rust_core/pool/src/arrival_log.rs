@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_primitives::Transaction;
 
-use crate::PoolConfig;
+use crate::config::PoolConfig;
 
 /// Hashes of the most recent arrivals. An arrival stays listed after its transaction has left the pool.
 #[derive(Clone, Debug)]

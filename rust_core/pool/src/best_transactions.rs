@@ -6,8 +6,9 @@ use std::{
 };
 
 use crate::{
-    Pool, PooledTransaction,
+    pool::Pool,
     priority_order::{Rank, Ranked},
+    transaction::PooledTransaction,
 };
 
 type Heads = Box<dyn Iterator<Item = (Rank, Arc<PooledTransaction>)> + Send>;

@@ -12,7 +12,7 @@ pub struct PoolConfig {
     pub max_transactions: usize,
     /// Maximum size of the pool in memory in bytes, with sidecars.
     pub max_bytes: usize,
-    /// Maximum number of transactions of one sender. [`Self::max_sender_bytes`] bounds their size.
+    /// Maximum number of transactions of one sender. `max_sender_bytes` bounds their size.
     pub max_per_sender: usize,
     /// Minimum tip of a submission (wei per gas): `maxPriorityFeePerGas`, or the gas price without EIP-1559 fees.
     pub min_tip: u128,

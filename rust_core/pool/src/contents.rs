@@ -10,21 +10,25 @@ use foreseal_primitives::{Account, L1Fees};
 use foreseal_state::{StateError, StateReader};
 
 use crate::{
-    CheckedTransaction, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolMetrics, PooledTransaction,
-    QueuedReason, Status,
     arrival_log::ArrivalLog,
+    config::PoolConfig,
     costs::CostRules,
     dropped_history::DroppedHistory,
+    error::PoolError,
     eviction_order::{EvictionOrder, is_same_transaction},
+    fees::Fees,
+    metrics::PoolMetrics,
     pool_event::PoolChange,
     priority_order::PriorityOrder,
     sender_queue::{QueueEnds, SenderQueue},
+    status::{DropReason, Dropped, QueuedReason, Status},
+    transaction::{CheckedTransaction, PooledTransaction},
 };
 
 /// The pool's data.
 ///
 /// Every change of a queue goes through [`Contents::update_queue`], which updates everything that depends on it.
-/// Every visible change goes through one of six methods, which record it for the replicas: `insert`,
+/// Every visible change goes through one of six methods, which record it for the copies: `insert`,
 /// `remove`, `set_account`, `set_fees`, `set_l1_fees`, `record_removed`.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
@@ -234,7 +238,7 @@ impl Contents {
 
     fn record_change(&mut self, change: impl FnOnce() -> PoolChange) {
         if let Some(changes) = &mut self.changes {
-            changes.extend(Some(change()).filter(|change| !change.is_withheld()));
+            changes.push(change());
         }
     }
 

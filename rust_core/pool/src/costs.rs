@@ -4,7 +4,7 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
 use foreseal_primitives::{DATA_FEE_SCALE, L1Fees};
 
-use crate::{AdditionalFees, CheckedTransaction, PoolError};
+use crate::{additional_fees::AdditionalFees, error::PoolError, transaction::CheckedTransaction};
 
 /// Parameters of costs. They change with the L1 attributes of an OP chain; any other chain has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use alloy_primitives::{B256, map::B256HashMap};
-use foreseal_primitives::mutant;
 
-use crate::Status;
+use crate::status::Status;
 
 /// The most recent transactions that left, each with its final status. The oldest entry is evicted first.
 #[derive(Clone, Debug)]
@@ -29,7 +28,6 @@ impl DroppedHistory {
         }
         self.order.push_back(hash);
         if self.order.len() > self.limit
-            && !mutant!("remember-all-departed")
             && let Some(oldest) = self.order.pop_front()
         {
             self.statuses.remove(&oldest);

@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 use foreseal_state::StateError;
 use serde::{Deserialize, Serialize};
 
-use crate::{AdditionalFees, Fees};
+use crate::{additional_fees::AdditionalFees, fees::Fees};
 
 /// Reason why a submission is rejected.
 ///

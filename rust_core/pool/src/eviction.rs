@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use foreseal_primitives::{Account, mutant};
+use foreseal_primitives::Account;
 
 use crate::{
-    CheckedTransaction, DropReason, Dropped, PoolError, PooledTransaction,
     contents::Contents,
+    error::PoolError,
     eviction_order::EvictionOrder,
     priority_order::{Rank, Ranked},
     sender_queue::QueueEnds,
+    status::{DropReason, Dropped},
+    transaction::{CheckedTransaction, PooledTransaction},
 };
 
 /// A transaction chosen for eviction, with the reason.
@@ -37,7 +39,7 @@ impl Contents {
         };
         let mut candidates: Vec<EvictionCandidate> =
             sender_tails.iter().map(|tail| (tail.clone(), DropReason::SenderFull)).collect();
-        if excess.is_zero() || mutant!("skip-pool-limit") {
+        if excess.is_zero() {
             return Ok(candidates);
         }
         let (executable, queued) = self.tail_snapshots();
@@ -106,7 +108,7 @@ impl Contents {
         let mut count = queue.all().len() + usize::from(replaced.is_none());
         let mut bytes = queue.bytes() + incoming.memory_size() - replaced.map_or(0, |old| old.memory_size());
         let mut later = queue.all().iter().rev().take_while(|t| incoming.nonce() < t.nonce());
-        while (count > max_count || bytes > max_bytes) && !mutant!("skip-sender-limit") {
+        while count > max_count || bytes > max_bytes {
             let Some(tail) = later.next() else {
                 return Err(if count > max_count {
                     PoolError::SenderFull { limit: max_count }

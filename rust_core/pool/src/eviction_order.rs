@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{PooledTransaction, priority_order::PriorityOrder, sender_queue::QueueEnds};
+use crate::{priority_order::PriorityOrder, sender_queue::QueueEnds, transaction::PooledTransaction};
 
 /// The last transaction of every sender: the candidates for eviction.
 #[derive(Clone, Debug)]

@@ -2,7 +2,6 @@
 
 use alloy_consensus::Transaction;
 use alloy_primitives::U256;
-use foreseal_primitives::mutant;
 use serde::{Deserialize, Serialize};
 
 /// Fees that a transaction offers (wei per gas). `gasPrice` of a legacy or EIP-2930 transaction is both
@@ -52,7 +51,7 @@ impl Fees {
         ];
         let has_blob_fee = self.blob_fee.is_some() || pooled.blob_fee.is_none();
         has_blob_fee
-            && pairs.iter().all(|&(new, old)| raised_by_a_tenth(new, old) || mutant!("skip-price-bump"))
+            && pairs.iter().all(|&(new, old)| raised_by_a_tenth(new, old))
             && pairs.iter().any(|(new, old)| new > old)
     }
 

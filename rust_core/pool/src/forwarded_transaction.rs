@@ -6,7 +6,7 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_primitives::Transaction;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::{CheckedTransaction, origin::Origin, submission::decode_form};
+use crate::{origin::Origin, submission::decode_form, transaction::CheckedTransaction};
 
 #[derive(Deserialize, Serialize)]
 struct ForwardedTransaction {

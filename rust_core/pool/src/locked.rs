@@ -9,9 +9,8 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
-    PoolEvent, PoolEventSink,
     contents::Contents,
-    pool_event::{PoolContents, PoolEventKind},
+    pool_event::{PoolContents, PoolEvent, PoolEventKind, PoolEventSink},
 };
 
 /// The pool's data and its listener.
@@ -35,7 +34,7 @@ impl fmt::Debug for ContentsAndSink {
 
 /// The pool's data, locked.
 ///
-/// All changes go to the listener as one event, just before the lock is released. So a replica never shows a
+/// All changes go to the listener as one event, just before the lock is released. So a copy never shows a
 /// state that was not visible here.
 pub(crate) struct Locked<'a>(MutexGuard<'a, ContentsAndSink>);
 

@@ -1,6 +1,6 @@
 //! Counters of a pool.
 
-use crate::DropReason;
+use crate::status::DropReason;
 
 /// Counters of transactions that entered a pool since its creation, and of those that left without being
 /// included.

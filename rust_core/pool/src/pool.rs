@@ -9,14 +9,20 @@ use foreseal_state::StateError;
 use parking_lot::Mutex;
 
 use crate::{
-    AddedTransaction, Admission, CheckedTransaction, DropReason, Dropped, PendingHead, PendingLogPage,
-    PoolConfig, PoolError, PoolMetrics, PooledTransaction, Rules, Status, UnverifiedTransaction,
-    admission::l1_fees,
+    admission::{AddedTransaction, Admission, PendingHead, l1_fees},
+    arrival_log::PendingLogPage,
+    config::PoolConfig,
     contents::Contents,
+    error::PoolError,
     locked::{ContentsAndSink, Locked},
+    metrics::PoolMetrics,
     origin::Origin,
     pool_event::PoolEventKind,
+    rules::Rules,
     sender_queue::SenderQueue,
+    status::{DropReason, Dropped, Status},
+    submission::UnverifiedTransaction,
+    transaction::{CheckedTransaction, PooledTransaction},
 };
 
 /// Number of senders that are updated before the lock is released briefly.

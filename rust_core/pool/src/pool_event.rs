@@ -1,21 +1,26 @@
-//! Changes of a pool, for its replicas in other processes.
+//! Changes of a pool, for its copies in other processes.
 
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_primitives::{Account, L1Fees, Transaction, mutant};
+use foreseal_primitives::{Account, L1Fees, Transaction};
 use rayon::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{CheckedTransaction, PooledTransaction, Status, origin::Origin, submission::decode_form};
+use crate::{
+    origin::Origin,
+    status::Status,
+    submission::decode_form,
+    transaction::{CheckedTransaction, PooledTransaction},
+};
 
-/// All changes under one acquisition of the pool's lock, or the whole pool. A replica that applies them
+/// All changes under one acquisition of the pool's lock, or the whole pool. A copy that applies them
 /// equals the pool. Decoding trusts the senders: they are not recovered again.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct PoolEvent(pub(crate) PoolEventKind);
 
 impl PoolEvent {
-    /// Returns `true` if the event has the whole pool, for a replica that joins late or missed events.
+    /// Returns `true` if the event has the whole pool, for a copy that joins late or missed events.
     pub fn is_full_snapshot(&self) -> bool {
         matches!(self.0, PoolEventKind::FullSnapshot(_))
     }
@@ -30,7 +35,7 @@ pub trait PoolEventSink: Send + Sync {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum PoolEventKind {
     Changes(Vec<PoolChange>),
-    /// The whole pool, for a replica that joins late or missed events.
+    /// The whole pool, for a copy that joins late or missed events.
     FullSnapshot(Box<PoolContents>),
     /// The whole pool after a reset to an earlier state: no transaction counts as an arrival.
     Reset(Box<PoolContents>),
@@ -66,20 +71,6 @@ pub(crate) enum PoolChange {
     },
     /// The fees of L1 change on an OP chain.
     L1Fees(L1Fees),
-}
-
-impl PoolChange {
-    /// Returns `true` if a mutation test withholds this change from the replicas; otherwise always `false`.
-    pub(crate) fn is_withheld(&self) -> bool {
-        match self {
-            Self::Insert { .. } => mutant!("lose-pool-insert"),
-            Self::Remove { .. } => mutant!("lose-pool-remove"),
-            Self::Account { .. } => mutant!("lose-pool-account"),
-            Self::Fees { .. } => mutant!("lose-pool-fees"),
-            Self::RemovedStatus { .. } => mutant!("lose-pool-departure"),
-            Self::L1Fees(_) => mutant!("lose-pool-l1-fees"),
-        }
-    }
 }
 
 /// Complete contents of a pool.

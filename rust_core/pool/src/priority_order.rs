@@ -18,7 +18,7 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use imbl::OrdMap;
 
-use crate::{Fees, PooledTransaction};
+use crate::{fees::Fees, transaction::PooledTransaction};
 
 /// Sort key: highest fee first, then earliest arrival.
 type OrderKey = (Reverse<u128>, u64);

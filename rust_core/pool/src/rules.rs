@@ -4,7 +4,7 @@ use alloy_consensus::{Header, Transaction as _};
 use foreseal_primitives::{ChainSpec, DEPOSIT_TYPE, SignedEnvelope, SpecId, TRANSACTION_GAS_CAP};
 use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
 
-use crate::{Fees, PoolConfig, PoolError, Sidecar};
+use crate::{config::PoolConfig, error::PoolError, fees::Fees, transaction::Sidecar};
 
 /// Parameters of one chain, fork and block that admission depends on. Computed once per block.
 #[derive(Clone, Debug)]

@@ -17,7 +17,8 @@ use alloy_primitives::{Address, keccak256};
 use rayon::prelude::*;
 
 use crate::{
-    CheckedTransaction, Dropped, PendingHead, Pool, Rules, origin::Origin, submission::decode_trusted,
+    admission::PendingHead, origin::Origin, pool::Pool, rules::Rules, status::Dropped,
+    submission::decode_trusted, transaction::CheckedTransaction,
 };
 
 const MAGIC: &[u8; 8] = b"fsl-pool";

@@ -6,8 +6,9 @@ use alloy_primitives::U256;
 use foreseal_primitives::Account;
 
 use crate::{
-    PooledTransaction, QueuedReason,
     costs::{CostRules, PriceRange},
+    status::QueuedReason,
+    transaction::PooledTransaction,
 };
 
 /// Transactions of one sender by nonce, and the sender's account as last recorded.

@@ -10,10 +10,15 @@ use alloy_eips::{
     eip4844::c_kzg::{KzgSettings, ethereum_kzg_settings},
 };
 use alloy_primitives::{Address, B256};
-use foreseal_primitives::{SignedEnvelope, Transaction, TransactionError, mutant};
+use foreseal_primitives::{SignedEnvelope, Transaction, TransactionError};
 use rayon::prelude::*;
 
-use crate::{CheckedTransaction, PoolError, Rules, Sidecar, origin::Origin, rules::BLOB};
+use crate::{
+    error::PoolError,
+    origin::Origin,
+    rules::{BLOB, Rules},
+    transaction::{CheckedTransaction, Sidecar},
+};
 
 /// Estimated time in which one signature of an authorization is recovered.
 const AUTHORIZATION_TIME: Duration = Duration::from_micros(100);
@@ -199,7 +204,7 @@ fn decode_checked(
 ) -> Result<(SignedEnvelope, Option<Sidecar>), PoolError> {
     let kind = raw.first().copied().unwrap_or(0);
     let (size, limit) = (raw.len(), rules.max_bytes(kind));
-    if size > limit && !mutant!("skip-size-limit") {
+    if size > limit {
         return Err(PoolError::TooLarge { size, limit });
     }
     rules.check_submitted(kind)?;

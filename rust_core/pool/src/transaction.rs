@@ -7,7 +7,7 @@ use alloy_eips::{eip2718::Encodable2718, eip4844::BYTES_PER_BLOB, eip7594::BlobT
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_primitives::{Envelope, SignedEnvelope, Transaction};
 
-use crate::Fees;
+use crate::fees::Fees;
 
 /// Blobs, commitments and proofs (EIP-4844, EIP-7594). Blocks never contain them.
 pub type Sidecar = BlobTransactionSidecarVariant;

@@ -8,7 +8,7 @@ use alloy_primitives::{B256, U256};
 use alloy_rlp::{Encodable, Header as RlpHeader, RlpDecodable, RlpEncodable};
 use imbl::Vector;
 
-use crate::{Envelope, Receipt, Transaction};
+use crate::{envelope::Envelope, receipt::Receipt, transaction::Transaction};
 
 /// A block with its receipts. The lists share their structure with the block at the previous step, so
 /// a step costs only the items that it adds.

@@ -18,7 +18,10 @@ use alloy_genesis::{ChainConfig, Genesis};
 use alloy_primitives::{Address, B256};
 use revm_primitives::hardfork::SpecId;
 
-use crate::{GenesisError, OptimismRules, genesis::check_genesis};
+use crate::{
+    genesis::{GenesisError, check_genesis},
+    optimism::OptimismRules,
+};
 
 /// Per-transaction gas cap from Osaka on (EIP-7825).
 pub const TRANSACTION_GAS_CAP: u64 = alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA;

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{BufMut, Decodable, Encodable, Header, RlpDecodable, RlpEncodable};
 
-use crate::Account;
+use crate::account::Account;
 
 /// The changes of one account, as absolute values only: applying a diff twice gives the same state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, FixedBytes};
 use alloy_rlp::{Encodable, RlpDecodable, RlpEncodable};
 
-use crate::{Receipt, StateDiff, Transaction};
+use crate::{diff::StateDiff, receipt::Receipt, transaction::Transaction};
 
 /// The sequencer's signature of a step: r, s and v, where v is 27 or 28.
 pub type StepSignature = FixedBytes<65>;
@@ -38,7 +38,6 @@ pub struct Flashblock {
 }
 
 #[derive(RlpDecodable)]
-#[rlp(trailing)]
 struct FlashblockWire {
     number: u64,
     index: u64,
@@ -48,9 +47,9 @@ struct FlashblockWire {
     receipts: Vec<Receipt>,
     diff: StateDiff,
     end_of_block_diff: StateDiff,
-    /// `time` and `signature` are absent in data of older programs.
-    time: Option<u64>,
-    signature: Option<Bytes>,
+    time: u64,
+    /// Empty if the step is unsigned.
+    signature: Bytes,
 }
 
 /// Encoding counterpart of [`FlashblockWire`]. It borrows, because a step holds thousands of transactions.
@@ -122,8 +121,8 @@ impl Flashblock {
             previous: wire.previous,
             hash: wire.header.hash_slow(),
             header: wire.header,
-            time: wire.time.unwrap_or_default(),
-            signature: read_signature(&wire.signature.unwrap_or_default())?,
+            time: wire.time,
+            signature: read_signature(&wire.signature)?,
             transactions,
             receipts: wire.receipts.into_iter().map(Arc::new).collect(),
             diff: Arc::new(wire.diff),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use alloy_consensus::crypto::secp256k1::recover_signer;
 use alloy_primitives::{Address, B256, Signature, U256};
 
-use crate::{Flashblock, StepSignature};
+use crate::flashblock::{Flashblock, StepSignature};
 use foreseal_keccak::keccak;
 
 const DOMAIN_TYPE: &[u8] = b"EIP712Domain(string name,string version,uint256 chainId)";

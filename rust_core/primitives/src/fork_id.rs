@@ -3,7 +3,7 @@
 use alloy_eips::eip2124::ForkHash;
 use alloy_primitives::B256;
 
-use crate::ChainSpec;
+use crate::chain::ChainSpec;
 
 impl ChainSpec {
     /// Returns the activation times of the forks after genesis: Unix seconds, ascending, without duplicates.

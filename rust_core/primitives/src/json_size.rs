@@ -7,7 +7,7 @@
 use alloy_consensus::Transaction as _;
 use alloy_primitives::Log;
 
-use crate::{Receipt, Transaction};
+use crate::{receipt::Receipt, transaction::Transaction};
 
 /// Names, punctuation, hashes and the longest quantities of a log without topics and data.
 const LOG_BASE: usize = 440;

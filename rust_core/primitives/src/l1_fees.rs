@@ -4,7 +4,7 @@
 use alloy_primitives::{Address, U256, address};
 use serde::{Deserialize, Serialize};
 
-use crate::{OptimismFork, StateDiff, Transaction};
+use crate::{diff::StateDiff, optimism::OptimismFork, transaction::Transaction};
 
 /// The L1Block contract, in whose storage the first deposit of a block writes the attributes of L1.
 pub const L1_ATTRIBUTES_CONTRACT: Address = address!("4200000000000000000000000000000000000015");

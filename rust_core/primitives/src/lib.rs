@@ -15,11 +15,11 @@ mod json_size;
 mod l1_fees;
 mod log_filter;
 mod log_search;
-mod mutant;
 mod optimism;
 mod overrides;
 mod receipt;
 mod transaction;
+mod unreleased;
 pub mod wire;
 
 pub use account::Account;
@@ -38,7 +38,6 @@ pub use json_size::{log_json_size, receipt_json_size, result_json_size, transact
 pub use l1_fees::{DATA_FEE_SCALE, L1_ATTRIBUTES_CONTRACT, L1Fees, OperatorFee};
 pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition};
-pub use mutant::mutant_is_on;
 pub use op_alloy_consensus::{
     DEPOSIT_TX_TYPE_ID as DEPOSIT_TYPE, L2_TO_L1_MESSAGE_PASSER_ADDRESS as MESSAGE_PASSER, TxDeposit,
 };
@@ -47,3 +46,4 @@ pub use overrides::{Change, Override};
 pub use receipt::{DEPOSIT_RECEIPT_VERSION, Receipt};
 pub use revm_primitives::hardfork::SpecId;
 pub use transaction::{Transaction, TransactionError, recover_all};
+pub use unreleased::UNRELEASED;

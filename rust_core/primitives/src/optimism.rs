@@ -10,7 +10,7 @@ use op_alloy_consensus::{
 };
 use serde::Deserialize;
 
-use crate::GenesisError;
+use crate::genesis::GenesisError;
 
 /// The newest fork of the OP stack that is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,10 @@ use alloy_eips::{
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use rayon::prelude::*;
 
-use crate::{Envelope, SignedEnvelope, Unsigned, compressed_size::estimated_size};
+use crate::{
+    compressed_size::estimated_size,
+    envelope::{Envelope, SignedEnvelope, Unsigned},
+};
 
 /// A transaction of a block. Hash, sender, EIP-2718 bytes and the EIP-7702 authorities are computed once; the
 /// authorities of a submission only at their first use.

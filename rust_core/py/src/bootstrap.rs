@@ -97,7 +97,7 @@ impl Bootstrap<'_> {
         }
         let quorum = self.settings.cluster.quorum.as_ref()?;
         // Without the chain's identity, its keys in the engine are not known: a member needs a genesis.
-        let log = QuorumLog::new(quorum.engine.clone(), QuorumKeys::new(&quorum.prefix, &self.identity?));
+        let log = QuorumLog::new(quorum.store.clone(), QuorumKeys::new(&quorum.prefix, &self.identity?));
         match log.observe() {
             // A chain without an owner begins here, or at the first node that is not a standby.
             Ok(observed) => {

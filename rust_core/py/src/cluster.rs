@@ -1,9 +1,9 @@
-//! Commands on the cluster of a chain, through its engine.
+//! Commands on the cluster of a chain, through its quorum store.
 
 use std::sync::Arc;
 
 use foreseal_replication::quorum::{
-    CheckMode, EtcdEngine, MemberEntry, Observation, Owner, QuorumHead, QuorumKeys, QuorumLog, check_members,
+    CheckMode, EtcdStore, MemberEntry, Observation, Owner, QuorumHead, QuorumKeys, QuorumLog, check_members,
     read_statuses,
 };
 use pyo3::prelude::*;
@@ -11,15 +11,15 @@ use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
 use crate::cluster_target::{ClusterTargetError, PyClusterTarget};
-use crate::engine_json::{finding_json, member_json, status_json};
 use crate::errors::CoreError;
 use crate::input::Input;
+use crate::quorum_json::{finding_json, member_json, status_json};
 
-/// Returns the engine's members, and owner, head and members of a chain, as JSON. `options` is a JSON object:
-/// `journal` as in the settings of `Node`, and `genesis` (a path) or `chain_id`, if the engine has several
+/// Returns the quorum store's members, and owner, head and members of a chain, as JSON. `options` is a JSON object:
+/// `journal` as in the settings of `Node`, and `genesis` (a path) or `chain_id`, if the quorum store has several
 /// chains.
 ///
-/// An engine without a majority is part of the result: `error` says why, and `chain` is null.
+/// A quorum store without a majority is part of the result: `error` says why, and `chain` is null.
 ///
 /// Raises NodeError: kind "settings" if the options are invalid or name no single chain, "genesis" if the genesis
 /// file is.
@@ -28,11 +28,11 @@ pub fn cluster_members<'py>(py: Python<'py>, options: Input<'_>) -> PyResult<Bou
     let options: &[u8] = &options;
     let json = py.detach(|| -> Result<_, CoreError> {
         let target = PyClusterTarget::parse(options)?;
-        let (engine, prefix) = target.connect()?;
-        let mut found = engine_json(&engine, target.mode());
-        match chain_json(&target, &engine, &prefix) {
+        let (quorum, prefix) = target.connect()?;
+        let mut found = quorum_json(&quorum, target.mode());
+        match chain_json(&target, &quorum, &prefix) {
             Ok(chain) => found["chain"] = chain,
-            Err(CoreError::ClusterTarget(ClusterTargetError::Engine(error))) => {
+            Err(CoreError::ClusterTarget(ClusterTargetError::QuorumStore(error))) => {
                 found["error"] = error.to_string().into();
             }
             Err(error) => return Err(error),
@@ -42,18 +42,18 @@ pub fn cluster_members<'py>(py: Python<'py>, options: Input<'_>) -> PyResult<Bou
     Ok(PyBytes::new(py, &json))
 }
 
-/// Removes the entry of a member, so that the engine no longer retains records for it. Returns false if there is
+/// Removes the entry of a member, so that the quorum store no longer retains records for it. Returns false if there is
 /// none with this name. `options` are those of `cluster_members`. A member that runs registers again.
 ///
-/// Raises NodeError: kind "settings" if the options are invalid, "quorum" if the engine does not answer.
+/// Raises NodeError: kind "settings" if the options are invalid, "quorum" if the quorum store does not answer.
 #[pyfunction]
 pub fn cluster_forget(py: Python<'_>, options: Input<'_>, name: &str) -> PyResult<bool> {
     let options: &[u8] = &options;
     Ok(py.detach(|| -> Result<_, CoreError> {
         let target = PyClusterTarget::parse(options)?;
-        let (engine, prefix) = target.connect()?;
-        let identity = target.identity(&engine, &prefix)?;
-        let log = QuorumLog::new(engine, QuorumKeys::new(&prefix, &identity));
+        let (quorum, prefix) = target.connect()?;
+        let identity = target.identity(&quorum, &prefix)?;
+        let log = QuorumLog::new(quorum, QuorumKeys::new(&prefix, &identity));
         let known = log.members().map_err(ClusterTargetError::from)?;
         if !known.iter().any(|member| member.key_name() == name) {
             return Ok(false);
@@ -63,11 +63,11 @@ pub fn cluster_forget(py: Python<'_>, options: Input<'_>, name: &str) -> PyResul
     })?)
 }
 
-fn engine_json(engine: &EtcdEngine, mode: CheckMode) -> Value {
-    let (members, statuses, findings) = match check_members(engine) {
+fn quorum_json(quorum: &EtcdStore, mode: CheckMode) -> Value {
+    let (members, statuses, findings) = match check_members(quorum) {
         Ok(found) => (found.members, found.statuses, found.findings),
         // Without a majority, the members still report their own status.
-        Err(_) => (Vec::new(), read_statuses(engine).unwrap_or_default(), Vec::new()),
+        Err(_) => (Vec::new(), read_statuses(quorum).unwrap_or_default(), Vec::new()),
     };
     json!({
         "engine": {
@@ -80,9 +80,9 @@ fn engine_json(engine: &EtcdEngine, mode: CheckMode) -> Value {
     })
 }
 
-fn chain_json(target: &PyClusterTarget, engine: &Arc<EtcdEngine>, prefix: &str) -> Result<Value, CoreError> {
-    let identity = target.identity(engine, prefix)?;
-    let log = QuorumLog::new(engine.clone(), QuorumKeys::new(prefix, &identity));
+fn chain_json(target: &PyClusterTarget, quorum: &Arc<EtcdStore>, prefix: &str) -> Result<Value, CoreError> {
+    let identity = target.identity(quorum, prefix)?;
+    let log = QuorumLog::new(quorum.clone(), QuorumKeys::new(prefix, &identity));
     let observed = log.observe().map_err(ClusterTargetError::from)?;
     // An owner writes the head, or the beat several times a second.
     let written = observed.owner_revision().max(observed.beat_revision).max(observed.head_revision());

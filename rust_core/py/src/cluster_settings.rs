@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use foreseal_node::{ClusterSettings, QuorumSettings};
 use foreseal_replication::quorum::{
-    Engine, EtcdClientCertificate, EtcdEngine, EtcdSettings, EtcdTls, EtcdUrl, EtcdUser, check_members,
+    EtcdClientCertificate, EtcdSettings, EtcdStore, EtcdTls, EtcdUrl, EtcdUser, QuorumStore, check_members,
 };
 use foreseal_replication::{FeedAddress, FeedCredentials};
 use serde::Deserialize;
@@ -39,7 +39,7 @@ pub struct PyCluster {
     journal: Option<PyQuorum>,
 }
 
-/// Connection to the engine of a quorum journal.
+/// Connection to the quorum store of a quorum journal.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PyQuorum {
@@ -49,14 +49,14 @@ pub struct PyQuorum {
     pub key: Option<PathBuf>,
     pub user: Option<String>,
     pub password_file: Option<PathBuf>,
-    /// Accepts an engine that is too old or has a single member.
+    /// Accepts a quorum store that is too old or has a single member.
     #[serde(default)]
     pub force: bool,
 }
 
 impl PyQuorum {
-    /// Connects to the engine. Returns it with the prefix of its keys.
-    pub fn connect(&self) -> Result<(EtcdEngine, String), SettingsError> {
+    /// Connects to the quorum store. Returns it with the prefix of its keys.
+    pub fn connect(&self) -> Result<(EtcdStore, String), SettingsError> {
         let url = EtcdUrl::parse(&self.url)?;
         let prefix = url.prefix.clone();
         let client = match (&self.cert, &self.key) {
@@ -80,7 +80,7 @@ impl PyQuorum {
                 return Err(SettingsError::Cluster("journal_user and journal_password_file belong together"));
             }
         };
-        Ok((EtcdEngine::new(&EtcdSettings { url, tls, user })?, prefix))
+        Ok((EtcdStore::new(&EtcdSettings { url, tls, user })?, prefix))
     }
 }
 
@@ -106,8 +106,8 @@ impl PyCluster {
     pub fn settings(&self, process: &str, writes: bool) -> Result<ClusterSettings, SettingsError> {
         let default = ClusterSettings::default();
         let quorum = self.journal.as_ref().filter(|_| writes).map(|journal| {
-            let (engine, prefix) = journal.connect()?;
-            Ok::<_, SettingsError>(QuorumSettings { engine: Arc::new(engine), prefix, standby: self.standby })
+            let (quorum, prefix) = journal.connect()?;
+            Ok::<_, SettingsError>(QuorumSettings { store: Arc::new(quorum), prefix, standby: self.standby })
         });
         Ok(ClusterSettings {
             name: if self.name.is_empty() { process.to_owned() } else { self.name.clone() },
@@ -127,11 +127,11 @@ impl PyCluster {
         Ok(FeedAddress::parse(&format!("{scheme}://{text}"))?)
     }
 
-    /// Checks versions and number of members of the engine. An engine that does not answer is no error: the node
-    /// waits for it.
-    pub fn check_engine(&self, engine: &dyn Engine) -> Result<(), SettingsError> {
+    /// Checks versions and number of members of the quorum store. A quorum store that does not answer is no error: the
+    /// node waits for it.
+    pub fn check_quorum_store(&self, quorum: &dyn QuorumStore) -> Result<(), SettingsError> {
         let force = self.journal.as_ref().is_some_and(|journal| journal.force);
-        let findings = match check_members(engine) {
+        let findings = match check_members(quorum) {
             Ok(membership) => membership.findings,
             Err(error) => {
                 tracing::warn!(%error, "cannot check the engine of the quorum journal");
@@ -140,7 +140,7 @@ impl PyCluster {
         };
         for finding in findings {
             if finding.is_configuration() && !force {
-                return Err(SettingsError::EngineSetup(finding.to_string()));
+                return Err(SettingsError::QuorumSetup(finding.to_string()));
             }
             tracing::warn!(%finding, "the engine of the quorum journal needs attention");
         }

@@ -1,11 +1,11 @@
-//! The engine and the chain that a command concerns.
+//! The quorum store and the chain that a command concerns.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use foreseal_journal::Identity;
 use foreseal_primitives::ChainSpec;
-use foreseal_replication::quorum::{CheckMode, EngineError, EtcdEngine, list_chains};
+use foreseal_replication::quorum::{CheckMode, EtcdStore, QuorumStoreError, list_chains};
 use serde::Deserialize;
 
 use crate::chain_identity::chain_identity;
@@ -13,7 +13,7 @@ use crate::cluster_settings::PyQuorum;
 use crate::settings::read_genesis;
 use crate::settings_error::SettingsError;
 
-/// Engine and chain that a command concerns.
+/// QuorumStore and chain that a command concerns.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PyClusterTarget {
@@ -35,7 +35,7 @@ pub enum ClusterTargetError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    QuorumStore(#[from] QuorumStoreError),
 }
 
 impl PyClusterTarget {
@@ -44,26 +44,26 @@ impl PyClusterTarget {
         Ok(serde_json::from_slice(json)?)
     }
 
-    /// Connects to the engine. Returns it with the prefix of its keys.
-    pub fn connect(&self) -> Result<(Arc<EtcdEngine>, String), SettingsError> {
-        let (engine, prefix) = self.journal.connect()?;
-        Ok((Arc::new(engine), prefix))
+    /// Connects to the quorum store. Returns it with the prefix of its keys.
+    pub fn connect(&self) -> Result<(Arc<EtcdStore>, String), SettingsError> {
+        let (quorum, prefix) = self.journal.connect()?;
+        Ok((Arc::new(quorum), prefix))
     }
 
-    /// Returns `Forced` if an engine that is too old or has a single member is accepted.
+    /// Returns `Forced` if a quorum store that is too old or has a single member is accepted.
     pub fn mode(&self) -> CheckMode {
         if self.journal.force { CheckMode::Forced } else { CheckMode::Strict }
     }
 
-    /// Returns the chain of the genesis file, or the only one in the engine that matches.
-    pub fn identity(&self, engine: &EtcdEngine, prefix: &str) -> Result<Identity, ClusterTargetError> {
+    /// Returns the chain of the genesis file, or the only one in the quorum store that matches.
+    pub fn identity(&self, quorum: &EtcdStore, prefix: &str) -> Result<Identity, ClusterTargetError> {
         if let Some(path) = &self.genesis {
             let spec = ChainSpec::new(read_genesis(path)?);
             let spec = spec.map_err(|error| SettingsError::ChainSpec(error.to_string()))?;
             return Ok(chain_identity(&spec));
         }
         let prefix = prefix.to_owned();
-        let chains = list_chains(engine, &prefix)?;
+        let chains = list_chains(quorum, &prefix)?;
         let is_wanted = |chain: &&Identity| self.chain_id.is_none_or(|id| id == chain.chain_id);
         let matching: Vec<_> = chains.iter().filter(is_wanted).collect();
         let show = |chain: &&Identity| format!("{} ({})", chain.chain_id, chain.genesis);

@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use bytes::Bytes;
-use foreseal_rpc::{Answered, Notification, RpcError};
+use foreseal_rpc::{Notification, RpcError};
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -24,18 +24,19 @@ pub type Outcome = Result<Bytes, RpcError>;
 /// The result of work on a worker thread.
 pub enum Finished {
     Call(Outcome),
-    /// Outcomes of all calls of a body of submissions, at least one of which failed.
-    Body(Vec<Answered>),
-    /// The complete answer to a body of submissions.
-    Submissions(Bytes),
+    /// A call of a body that waits for it; its answers have `size` bytes so far.
+    Body {
+        size: usize,
+    },
 }
 
 impl Finished {
     /// Returns the number of bytes that the event loop copies.
     fn size(&self) -> usize {
         match self {
-            Self::Call(Ok(bytes)) | Self::Submissions(bytes) => bytes.len(),
-            Self::Call(Err(_)) | Self::Body(_) => 0,
+            Self::Call(Ok(bytes)) => bytes.len(),
+            Self::Body { size } => *size,
+            Self::Call(Err(_)) => 0,
         }
     }
 }

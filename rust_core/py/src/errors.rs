@@ -166,6 +166,7 @@ fn backup_kind(error: &BackupError) -> &'static str {
         | BackupError::Unfinished(_)
         | BackupError::NotABackup { .. }
         | BackupError::NewerFormat { .. }
+        | BackupError::Unreleased
         | BackupError::NoKey(_)
         | BackupError::NotASnapshot { .. } => "settings",
         BackupError::Damaged { .. } | BackupError::DamagedSnapshot { .. } => "corrupt",
@@ -183,7 +184,7 @@ fn target_kind(error: &ClusterTargetError) -> &'static str {
         | ClusterTargetError::OtherChain { .. }
         | ClusterTargetError::SeveralChains { .. } => "settings",
         ClusterTargetError::Settings(error) => settings_kind(error),
-        ClusterTargetError::Engine(_) => "quorum",
+        ClusterTargetError::QuorumStore(_) => "quorum",
     }
 }
 
@@ -195,9 +196,9 @@ fn import_kind(error: &ImportError) -> &'static str {
         ) => "corrupt",
         ImportError::Source(AppendSourceError::Empty) => "journal",
         ImportError::Source(AppendSourceError::Io(_)) => "io",
-        ImportError::Engine(_) | ImportError::Tail(_) => "quorum",
+        ImportError::QuorumStore(_) | ImportError::Tail(_) => "quorum",
         ImportError::NotEmpty { .. }
-        | ImportError::EngineAhead { .. }
+        | ImportError::QuorumAhead { .. }
         | ImportError::Gap { .. }
         | ImportError::OtherHistory { .. }
         | ImportError::Changed => "refused",
@@ -246,7 +247,7 @@ fn settings_kind(error: &SettingsError) -> &'static str {
         | SettingsError::FeedAddress(_)
         | SettingsError::EtcdUrl(_)
         | SettingsError::Etcd(_)
-        | SettingsError::EngineSetup(_)
+        | SettingsError::QuorumSetup(_)
         | SettingsError::EngineSecret(_)
         | SettingsError::EngineListener { .. }
         | SettingsError::FlashblocksListener { .. }
@@ -308,7 +309,9 @@ fn journal_kind(error: &JournalError) -> &'static str {
         | JournalError::EndDamaged { .. } => "corrupt",
         JournalError::Superseded { .. } | JournalError::Interrupted | JournalError::Quorum { .. } => "quorum",
         JournalError::Fenced { .. } | JournalError::Moved { .. } | JournalError::Shortened { .. } => "in-use",
-        JournalError::WrongChain { .. } | JournalError::NewerFormat { .. } => "journal",
+        JournalError::WrongChain { .. }
+        | JournalError::NewerFormat { .. }
+        | JournalError::Unreleased { .. } => "journal",
         JournalError::Io { .. }
         | JournalError::ShortWrite { .. }
         | JournalError::Poisoned { .. }
@@ -321,7 +324,7 @@ fn store_kind(error: &StoreError) -> &'static str {
         StoreError::OtherChain { .. } | StoreError::OtherGenesis { .. } => "genesis",
         StoreError::InUse { .. } | StoreError::Moved { .. } => "in-use",
         StoreError::NewerSchema { .. }
-        | StoreError::OlderSchema { .. }
+        | StoreError::Unreleased { .. }
         | StoreError::NotAStore { .. }
         | StoreError::Absent { .. }
         | StoreError::ReadOnlyDirectory { .. }

@@ -1,9 +1,12 @@
 //! The lanes of a node's scheduler, and their metrics as JSON.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use foreseal_rpc::{Lanes, Method, PendingBody, RpcError, Submissions};
 use foreseal_scheduler::{BOUNDS, LaneConfig, LaneStatus, Scheduler};
+use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 /// Threads for reads of one priority, paused ones included; few reads run long enough to be paused.
@@ -38,6 +41,44 @@ pub fn start(threads: usize, capacity: usize) -> io::Result<Scheduler> {
     let remote = LaneConfig::simple(REMOTE_THREADS, capacity);
     // In the order of `Lane::ALL`.
     Scheduler::start([simple, read, heavy, remote, verification])
+}
+
+/// Above the limit for all callers, a caller with fewer running calls than the first number is admitted up to this
+/// multiple of the limit. Other callers cannot use up its share, even in large numbers.
+const RESERVED_SHARES: [(usize, usize); 2] = [(4, 8), (8, 4)];
+
+/// Returns the number of calls that a caller may start on worker threads.
+///
+/// `running` of at most `limit` calls are in progress, `own` of at most `own_limit` of them the caller's; None for a
+/// caller without a count, or without a limit of its own.
+#[pyfunction]
+#[pyo3(signature = (running, limit, own=None, own_limit=None))]
+pub fn lane_room(running: usize, limit: usize, own: Option<usize>, own_limit: Option<usize>) -> usize {
+    let has_share = |own: usize| {
+        RESERVED_SHARES.iter().any(|(few, times)| own < *few && running < times.saturating_mul(limit))
+    };
+    let room = match limit.saturating_sub(running) {
+        0 => usize::from(own.is_some_and(has_share)),
+        room => room,
+    };
+    own_limit.map_or(room, |limit| room.min(limit.saturating_sub(own.unwrap_or(0))))
+}
+
+/// Lanes of an entrance whose methods are all Python's.
+pub struct NoLanes;
+
+impl Lanes for NoLanes {
+    fn room(&self) -> usize {
+        0
+    }
+
+    fn start(&self, _: &Arc<PendingBody>, _: usize, _: &'static Method, _: &str) -> Result<(), RpcError> {
+        Err(RpcError::stopping())
+    }
+
+    fn submit(&self, _: &Arc<PendingBody>, _: Submissions) -> bool {
+        false
+    }
 }
 
 /// Returns a lane's metrics: `waiting`, `running`, `oldest` and `cpu` in seconds, `queue` as a histogram, and

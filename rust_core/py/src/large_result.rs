@@ -9,21 +9,44 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
 
-/// Size in bytes from which a result is not copied: to copy it takes the event loop about 1 ms for each MiB.
-const MIN_SIZE: usize = 1 << 20;
-
 /// JSON of a large result. The core and Python share its memory.
 #[pyclass(name = "LargeResult", module = "foreseal._core", frozen)]
 pub struct PyLargeResult(Bytes);
 
 impl PyLargeResult {
+    /// Size in bytes from which a result is not copied: to copy it takes the event loop about 1 ms for each MiB.
+    pub const MIN_SIZE: usize = 1 << 20;
+
+    /// Returns the answer that has `before` and `after` around a large result.
+    pub fn within_parts<'py>(
+        py: Python<'py>,
+        json: Bytes,
+        before: &[u8],
+        after: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let answer = PyLargeAnswer {
+            before: PyBytes::new(py, before).unbind(),
+            result: Py::new(py, Self(json))?,
+            after: PyBytes::new(py, after).unbind(),
+        };
+        Bound::new(py, answer).map(Bound::into_any)
+    }
+
     /// Returns the JSON of a result: `bytes`, or a `LargeResult` for a large one.
     pub fn wrap(py: Python<'_>, json: Bytes) -> PyResult<Bound<'_, PyAny>> {
-        if json.len() < MIN_SIZE {
+        if json.len() < Self::MIN_SIZE {
             return Ok(PyBytes::new(py, &json).into_any());
         }
         Bound::new(py, Self(json)).map(Bound::into_any)
     }
+}
+
+/// Returns the JSON of a result: bytes or a `LargeResult`.
+pub fn result_bytes(result: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    if let Ok(large) = result.cast::<PyLargeResult>() {
+        return Ok(large.get().0.clone());
+    }
+    Ok(Bytes::copy_from_slice(result.cast::<PyBytes>()?.as_bytes()))
 }
 
 #[pymethods]
@@ -35,11 +58,6 @@ impl PyLargeResult {
     /// Returns a copy.
     fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0)
-    }
-
-    /// Returns the answer that has `before` and `after` around the result.
-    fn within(slf: Bound<'_, Self>, before: Py<PyBytes>, after: Py<PyBytes>) -> PyLargeAnswer {
-        PyLargeAnswer { before, result: slf.unbind(), after }
     }
 
     /// # Safety

@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value)] // pyo3 passes arguments by value
 
 mod accounts;
+mod answered;
 mod backup;
 mod bootstrap;
 mod build;
@@ -14,10 +15,10 @@ mod cluster_target;
 mod codec;
 mod completions;
 mod engine_api;
-mod engine_json;
 mod entrance;
 mod errors;
 mod feed_page;
+mod freshness;
 mod genesis;
 mod input;
 mod journal;
@@ -30,14 +31,15 @@ mod methods;
 mod metrics;
 mod node;
 mod node_core;
-mod parsed_body;
+mod outcome_sink;
+mod pending_body;
 mod pending_calls;
 mod preconfirmation;
 mod progress;
 mod quorum_journal;
+mod quorum_json;
 mod rate_limits;
 mod repeated_requests;
-mod responses;
 mod settings;
 mod settings_error;
 mod stepped;
@@ -54,6 +56,8 @@ mod write_batch;
 mod _core {
     #[pymodule_export]
     use crate::accounts::derive_accounts;
+    #[pymodule_export]
+    use crate::answered::PyAnswered;
     #[pymodule_export]
     use crate::backup::{run_backup, run_restore};
     #[pymodule_export]
@@ -75,13 +79,15 @@ mod _core {
     #[pymodule_export]
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
     #[pymodule_export]
-    use crate::entrance::{PyAnswered, PyEntrance, PySubmitted};
+    use crate::entrance::PyEntrance;
     #[pymodule_export]
     use crate::feed_page::split_feed_page;
     #[pymodule_export]
     use crate::genesis::{genesis_hash, newest_genesis};
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
+    #[pymodule_export]
+    use crate::lanes::lane_room;
     #[pymodule_export]
     use crate::large_result::{PyLargeAnswer, PyLargeResult};
     #[pymodule_export]
@@ -91,7 +97,7 @@ mod _core {
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
     #[pymodule_export]
-    use crate::parsed_body::{PyParsedBody, PyParsedCall, parse_body};
+    use crate::pending_body::PyPendingBody;
     #[pymodule_export]
     use crate::preconfirmation::{preconfirmation_contradiction, step_signer, verify_preconfirmation};
     #[pymodule_export]
@@ -105,7 +111,7 @@ mod _core {
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
     #[pymodule_export]
-    use crate::store::{db_schema, db_stats, db_upgrade, db_verify};
+    use crate::store::{db_stats, db_verify};
     #[pymodule_export]
     use crate::store_repair::db_repair;
     #[pymodule_export]

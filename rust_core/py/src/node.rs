@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
@@ -11,20 +11,20 @@ use foreseal_chain::{ReadMode, SystemClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Liveness, Node, NodeEnvironment, Role};
 use foreseal_replication::FollowerStatus;
-use foreseal_rpc::envelope::BodyLimits;
-use foreseal_rpc::{Answered, Api, FastPathLimits, RpcError, Subscriptions};
+use foreseal_rpc::{Api, RpcError, Subscriptions};
 use foreseal_scheduler::Lane;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyBytes;
 
 use crate::bootstrap::bootstrap;
 use crate::caller::PyCaller;
 use crate::completions::{Completions, Drained, Finished, Outcome};
 use crate::engine_api::{self, EngineListeners};
-use crate::entrance::{EntranceLimits, PyEntrance};
+use crate::entrance::{PyEntrance, PyEntranceLimits};
 use crate::errors::{CoreError, rpc_error};
+use crate::freshness::Freshness;
 use crate::input::Input;
 use crate::lanes;
 use crate::large_result::PyLargeResult;
@@ -32,9 +32,9 @@ use crate::log;
 use crate::memory;
 use crate::metrics::metrics_json;
 use crate::node_core::{Core, Request, caller_of};
+use crate::pending_body::PyPendingBody;
 use crate::pending_calls::PendingCalls;
 use crate::progress::check_signals;
-use crate::responses::Freshness;
 use crate::settings::{PyLimits, PySettings};
 use crate::settings_error::SettingsError;
 use crate::streams::{PyNotification, Streams, py_notice};
@@ -174,31 +174,22 @@ impl PyNode {
         lanes.to_vec()
     }
 
-    /// Creates the entrance of requests. The fast path accepts results of at most `response` bytes; calls of at most
-    /// `quick` seconds are only counted there. A body may have at most `values` JSON values, `depth` nested arrays and
-    /// objects, and `batch` entries. Bodies above `parsed` bytes are not parsed at once.
+    /// Creates the entrance of requests.
     ///
-    /// Raises ValueError if `quick` is not a valid time.
-    #[pyo3(signature = (*, response, depth, batch, values, parsed, quick))]
-    fn entrance(
-        &self,
-        response: usize,
-        depth: usize,
-        batch: usize,
-        values: usize,
-        parsed: usize,
-        quick: f64,
-    ) -> PyResult<PyEntrance> {
-        let quick = Duration::try_from_secs_f64(quick)
-            .map_err(|error| PyValueError::new_err(format!("quick: {error}")))?;
-        let fast_path = FastPathLimits { response, depth, batch, quick };
-        let limits = EntranceLimits { fast_path, body: BodyLimits { values, depth, batch }, parsed };
-        Ok(PyEntrance::new(self.core.clone(), self.api.clone(), limits))
+    /// Raises ValueError if `limits.quick` is not a valid time.
+    fn entrance(&self, limits: PyEntranceLimits) -> PyResult<PyEntrance> {
+        PyEntrance::create(Some((self.core.clone(), self.api.clone())), limits)
     }
 
-    /// Returns the newest view, which can answer several calls consistently.
-    fn view(&self) -> PyView {
-        PyView { core: self.core.clone(), api: self.api.clone(), view: self.core.api.node().view() }
+    /// Returns the view of a body's calls, which can answer further ones consistently.
+    fn view_of(&self, body: &PyPendingBody) -> PyView {
+        PyView { core: self.core.clone(), api: self.api.clone(), view: body.body().view().cloned() }
+    }
+
+    /// Number of calls that are queued for, or run on, worker threads.
+    #[getter]
+    fn running(&self) -> usize {
+        self.core.running.load(Ordering::Relaxed)
     }
 
     /// Returns a descriptor that is readable while `drain` has entries; it is valid as long as the node.
@@ -226,8 +217,7 @@ impl PyNode {
     /// Returns finished work and notices, each oldest first.
     ///
     /// Finished work is a list of (ticket, outcome). An outcome is JSON bytes (a `LargeResult` above
-    /// 1 MiB) or RpcError. For a body of
-    /// submissions it is the whole answer, or a list of outcomes, each preceded by the JSON of its id.
+    /// 1 MiB) or RpcError, and None for a `PendingBody` that waits.
     ///
     /// A notice is (channel, sequence number, JSON of each `result`, place of the newest step after it). Results that
     /// are large together are a `DeferredMessages` instead. None instead of the results reports a loss: subscriptions
@@ -237,14 +227,9 @@ impl PyNode {
             Ok(json) => PyLargeResult::wrap(py, json),
             Err(error) => Ok(rpc_error(error).into_value(py).into_bound(py).into_any()),
         };
-        let answered = |(id, outcome): Answered| Ok((PyBytes::new(py, id.as_bytes()), object(outcome)?));
         let finished = |finished| match finished {
             Finished::Call(outcome) => object(outcome),
-            Finished::Submissions(answer) => Ok(PyBytes::new(py, &answer).into_any()),
-            Finished::Body(all) => {
-                let all = all.into_iter().map(answered).collect::<PyResult<Vec<_>>>()?;
-                PyList::new(py, all).map(Bound::into_any)
-            }
+            Finished::Body { .. } => Ok(py.None().into_bound(py)),
         };
         let Drained { outcomes, notices } = self.core.completions.drain();
         let outcomes = outcomes.into_iter().map(|(ticket, all)| Ok((ticket, finished(all)?)));
@@ -373,7 +358,7 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
     log::install(&settings.log).map_err(SettingsError::from)?;
     memory::retain_freed_memory();
     memory::start_trimming(settings.max_free_memory)?;
-    let surroundings = NodeEnvironment {
+    let environment = NodeEnvironment {
         clock: settings.clock(),
         randomness: Box::new(random),
         secret: Box::new(random),
@@ -386,7 +371,7 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
     }
     // Before the node creates anything.
     let secret = settings.engine_api().map(engine_api::secret).transpose()?;
-    let node = Arc::new(Node::open(node_settings, surroundings)?);
+    let node = Arc::new(Node::open(node_settings, environment)?);
     node.serve_snapshots(Arc::new(DataDirSnapshots {
         datadir: settings.datadir.clone(),
         store: node.store().clone(),
@@ -401,7 +386,8 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
     let waits = PendingCalls::start(api.clone(), completions.clone())?;
     let engine = settings.engine_api().zip(secret);
     let engine = engine.map(|(engine, secret)| EngineListeners::start(&api, engine, secret)).transpose()?;
-    Ok(Core { api, scheduler, waits, streams, completions, engine: Mutex::new(engine) })
+    let running = Arc::default();
+    Ok(Core { api, scheduler, waits, streams, completions, running, engine: Mutex::new(engine) })
 }
 
 fn random() -> B256 {

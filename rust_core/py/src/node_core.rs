@@ -1,24 +1,25 @@
 //! State that all handles of a node share, and the calls that pass through the worker pool.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use foreseal_chain::View;
 use foreseal_rpc::{
-    Answered, Api, BodyProgress, Error, ExecutionMode, Method, PendingVerification, Reply, RpcError,
-    Submissions,
+    Api, BodyProgress, Error, ExecutionMode, Lanes, Method, PendingBody, PendingVerification, Reply,
+    RpcError, Submissions,
 };
 use foreseal_scheduler::{Caller, Job, Lane, Scheduler, SchedulerHandle, Stopped, SubmitError, Work};
 
 use parking_lot::Mutex;
 
 use crate::caller::PyCaller;
-use crate::completions::{Completions, Finished, Urgency};
+use crate::completions::{Completions, Outcome, Urgency};
 use crate::engine_api::EngineListeners;
 use crate::lanes;
+use crate::outcome_sink::{CallEnd, OutcomeSink, RunningCall, wake};
 use crate::pending_calls::{PendingCallSender, PendingCalls};
-use crate::responses::SubmissionResponse;
 use crate::streams::Streams;
 
 /// Shared state behind a node, its handles for tiers and administrators, and their views.
@@ -29,6 +30,8 @@ pub struct Core {
     pub waits: PendingCalls,
     pub streams: Streams,
     pub completions: Arc<Completions>,
+    /// Number of calls that are queued for, or run on, worker threads.
+    pub running: Arc<AtomicUsize>,
     /// The listeners for a driver, until the node stops.
     pub engine: Mutex<Option<EngineListeners>>,
 }
@@ -45,7 +48,27 @@ impl Core {
                 result => return result.map(Some),
             }
         }
-        let lane = match row.lane(params) {
+        let end = CallEnd { sink: OutcomeSink::Ticket(ticket), running: self.begin_running(&caller, 1) };
+        self.start(api, view.cloned(), row, params.to_vec(), JobOrigin::new(api, ticket, caller.job), end)?;
+        Ok(None)
+    }
+
+    /// Counts `calls` on the worker threads.
+    fn begin_running(&self, caller: &JobCaller, calls: usize) -> Arc<RunningCall> {
+        Arc::new(RunningCall::begin(self.running.clone(), caller.running.clone(), calls))
+    }
+
+    /// Starts a call in its lane.
+    fn start(
+        &self,
+        api: &Arc<Api>,
+        view: Option<Arc<View>>,
+        row: &'static Method,
+        params: Vec<u8>,
+        origin: JobOrigin,
+        end: CallEnd,
+    ) -> Result<(), RpcError> {
+        let lane = match row.lane(&params) {
             // On the sequencer itself no call waits for a remote one.
             Lane::Remote if !api.node().is_follower() => Lane::Heavy,
             lane => lane,
@@ -54,7 +77,6 @@ impl Core {
             Lane::Submission | Lane::Verification | Lane::Read => Urgency::Urgent,
             Lane::Heavy | Lane::Remote => Urgency::Usual,
         };
-        let origin = JobOrigin::new(api, ticket, caller);
         // Clones the fields, not the core: its last reference must not be dropped on one of its own threads.
         let begun = BegunCall {
             api: api.clone(),
@@ -64,42 +86,14 @@ impl Core {
             completions: self.completions.clone(),
             scheduler: self.scheduler.handle(),
             origin: origin.clone(),
+            end,
         };
-        let (view, params) = (view.cloned(), params.to_vec());
         let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
             let begin = |()| begun.api.begin(view.as_ref(), row, &params);
             let reply = outcome.map_err(RpcError::from).and_then(begin);
             begun.proceed(reply);
         });
-        self.scheduler.submit(lane, origin.job(work)).map_err(submit_error)?;
-        Ok(None)
-    }
-
-    /// Submits the pieces of a body of submissions; returns `true` if the lane had room for them.
-    pub fn submit(
-        &self,
-        submissions: Submissions,
-        whole: SubmissionResponse,
-        ticket: u64,
-        caller: &Caller,
-    ) -> bool {
-        let body = Arc::new(SubmittedBody {
-            submissions,
-            whole,
-            completions: self.completions.clone(),
-            scheduler: self.scheduler.handle(),
-            origin: JobOrigin::new(&self.api, ticket, caller.clone()),
-        });
-        let slices = (0..body.submissions.slices()).map(|piece| {
-            let decoded = body.clone();
-            let work: Work = Box::new(move |outcome: Result<(), Stopped>| match outcome {
-                // A missing piece ends the whole body: its last piece would never complete.
-                Err(stopped) => decoded.stop(&stopped.into()),
-                Ok(()) => decoded.proceed(decoded.submissions.work(piece)),
-            });
-            body.origin.job(work)
-        });
-        self.scheduler.submit_all(Lane::Submission, slices).is_ok()
+        self.scheduler.submit(lane, origin.job(work)).map_err(submit_error)
     }
 
     /// Fails while submissions wait too long for a thread.
@@ -120,7 +114,16 @@ pub struct Request<'a> {
     /// A JSON array.
     pub params: &'a [u8],
     pub ticket: u64,
-    pub caller: Caller,
+    pub caller: JobCaller,
+}
+
+/// Caller of the scheduler, and the number of its calls on worker threads.
+#[derive(Clone)]
+pub struct JobCaller {
+    pub job: Caller,
+    running: Option<Arc<AtomicUsize>>,
+    /// Most of these calls.
+    max_calls: Option<usize>,
 }
 
 /// Origin of the jobs of one request.
@@ -152,41 +155,132 @@ struct BegunCall {
     completions: Arc<Completions>,
     scheduler: SchedulerHandle,
     origin: JobOrigin,
+    end: CallEnd,
 }
 
 impl BegunCall {
     /// Delivers the outcome, waits for it, or continues in the lane for slow checks of submissions.
     fn proceed(self, reply: Result<Reply, RpcError>) {
-        let ticket = self.origin.ticket;
         match reply {
-            Ok(Reply::Ready(answer)) => self.completions.push(ticket, Ok(answer), self.urgency),
-            Ok(Reply::Later(wait)) => self.waits.add(ticket, self.row, wait),
+            Ok(Reply::Ready(answer)) => self.end.deliver(&self.completions, Ok(answer), self.urgency),
+            Ok(Reply::Later(wait)) => self.waits.add(self.end, self.row, wait),
             Ok(Reply::Verification(pending)) => self.verify(*pending),
-            Err(error) => self.completions.push(ticket, Err(error), self.urgency),
+            Err(error) => self.end.deliver(&self.completions, Err(error), self.urgency),
         }
     }
 
     fn verify(self, pending: PendingVerification) {
         let (scheduler, origin) = (self.scheduler.clone(), self.origin.clone());
-        let (completions, urgency) = (self.completions.clone(), self.urgency);
+        let (completions, urgency, end) = (self.completions.clone(), self.urgency, self.end.clone());
         let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
             let verify = |()| self.api.verify(self.row, pending);
             let reply = outcome.map_err(RpcError::from).and_then(verify);
             self.proceed(reply);
         });
         if let Err(error) = scheduler.submit(Lane::Verification, origin.job(work)) {
-            completions.push(origin.ticket, Err(submit_error(error)), urgency);
+            end.deliver(&completions, Err(submit_error(error)), urgency);
         }
+    }
+}
+
+/// Lanes for the calls of one body.
+pub struct BodyLanes {
+    core: Arc<Core>,
+    caller: JobCaller,
+    /// Most calls of all callers.
+    max_calls: usize,
+    /// Ticket of the body.
+    ticket: u64,
+    /// Tickets of the jobs that were started.
+    jobs: Mutex<Vec<u64>>,
+}
+
+/// Next ticket of a body or one of its jobs. Python numbers its own calls from 0.
+static NEXT_TICKET: AtomicU64 = AtomicU64::new(1 << 62);
+
+/// Returns another ticket of a body or one of its jobs.
+pub fn next_ticket() -> u64 {
+    NEXT_TICKET.fetch_add(1, Ordering::Relaxed)
+}
+
+impl BodyLanes {
+    pub fn new(core: Arc<Core>, caller: Option<&PyCaller>, max_calls: usize, ticket: u64) -> Self {
+        Self { core, caller: caller_of(caller), max_calls, ticket, jobs: Mutex::default() }
+    }
+
+    /// Ends the jobs before they start, or soon after, except submissions.
+    pub fn cancel(&self) {
+        for job in self.jobs.lock().drain(..) {
+            self.core.scheduler.cancel(job);
+        }
+    }
+
+    /// Returns the origin of another job of a body of `api`.
+    fn origin(&self, api: &Api) -> JobOrigin {
+        let ticket = next_ticket();
+        self.jobs.lock().push(ticket);
+        JobOrigin::new(api, ticket, self.caller.job.clone())
+    }
+}
+
+impl Lanes for BodyLanes {
+    fn room(&self) -> usize {
+        let JobCaller { running, max_calls, .. } = &self.caller;
+        let own = running.as_ref().map(|own| own.load(Ordering::Relaxed));
+        lanes::lane_room(self.core.running.load(Ordering::Relaxed), self.max_calls, own, *max_calls)
+    }
+
+    fn start(
+        &self,
+        body: &Arc<PendingBody>,
+        index: usize,
+        method: &'static Method,
+        params: &str,
+    ) -> Result<(), RpcError> {
+        let Some(api) = body.api() else { return Err(RpcError::stopping()) };
+        let end = CallEnd {
+            sink: OutcomeSink::Body(body.clone(), self.ticket, index),
+            running: self.core.begin_running(&self.caller, 1),
+        };
+        let (view, params) = (body.view().cloned(), params.as_bytes().to_vec());
+        self.core.start(api, view, method, params, self.origin(api), end)
+    }
+
+    fn submit(&self, body: &Arc<PendingBody>, submissions: Submissions) -> bool {
+        let Some(api) = body.api() else { return false };
+        let running = self.core.begin_running(&self.caller, submissions.chunks());
+        let submitted = Arc::new(SubmittedBody {
+            submissions,
+            body: body.clone(),
+            completions: self.core.completions.clone(),
+            scheduler: self.core.scheduler.handle(),
+            origin: self.origin(api),
+            running,
+            ticket: self.ticket,
+        });
+        let chunks = (0..submitted.submissions.chunks()).map(|chunk| {
+            let decoded = submitted.clone();
+            let work: Work = Box::new(move |outcome: Result<(), Stopped>| match outcome {
+                // A missing chunk ends the whole body: its last chunk would never complete.
+                Err(stopped) => decoded.stop(&stopped.into()),
+                Ok(()) => decoded.proceed(decoded.submissions.work(chunk)),
+            });
+            submitted.origin.job(work)
+        });
+        self.core.scheduler.submit_all(Lane::Submission, chunks).is_ok()
     }
 }
 
 /// A body of submissions in the worker pool.
 struct SubmittedBody {
     submissions: Submissions,
-    whole: SubmissionResponse,
+    body: Arc<PendingBody>,
     completions: Arc<Completions>,
     scheduler: SchedulerHandle,
     origin: JobOrigin,
+    running: Arc<RunningCall>,
+    /// Ticket of the body.
+    ticket: u64,
 }
 
 impl SubmittedBody {
@@ -194,7 +288,7 @@ impl SubmittedBody {
     fn proceed(self: &Arc<Self>, progress: BodyProgress) {
         match progress {
             BodyProgress::Decoding => {}
-            BodyProgress::Answered(answers) => self.deliver(answers),
+            BodyProgress::Answered(outcomes) => self.deliver(outcomes),
             BodyProgress::Verification => {
                 let body = self.clone();
                 let work: Work = Box::new(move |outcome: Result<(), Stopped>| match outcome {
@@ -208,18 +302,14 @@ impl SubmittedBody {
         }
     }
 
-    fn deliver(&self, answers: Vec<Answered>) {
-        let rendered = self.whole.render(&answers);
-        self.finish(rendered.map_or(Finished::Body(answers), Finished::Submissions));
-    }
-
-    /// Delivers `error` as the answer of each call that has none.
+    /// Delivers `error` as the outcome of each call that has none.
     fn stop(&self, error: &RpcError) {
         self.deliver(self.submissions.stop(error));
     }
 
-    fn finish(&self, finished: Finished) {
-        self.completions.finish(self.origin.ticket, finished, Urgency::Urgent);
+    fn deliver(&self, outcomes: Vec<Outcome>) {
+        self.running.end();
+        wake(&self.completions, self.ticket, self.body.finish_all(outcomes), Urgency::Urgent);
     }
 }
 
@@ -230,7 +320,14 @@ fn submit_error(error: SubmitError) -> RpcError {
     }
 }
 
-/// Returns the scheduler's caller; all calls without one share one place in the fair queue.
-pub fn caller_of(caller: Option<&PyCaller>) -> Caller {
-    caller.map_or_else(|| Caller::unlimited(0), |caller| caller.caller.clone())
+/// Returns the caller of jobs; all calls without one share one place in the fair queue.
+pub fn caller_of(caller: Option<&PyCaller>) -> JobCaller {
+    match caller {
+        None => JobCaller { job: Caller::unlimited(0), running: None, max_calls: None },
+        Some(caller) => JobCaller {
+            job: caller.caller.clone(),
+            running: Some(caller.running.clone()),
+            max_calls: caller.max_calls,
+        },
+    }
 }

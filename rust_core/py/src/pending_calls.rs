@@ -10,10 +10,11 @@ use foreseal_rpc::{Api, Method, PendingCall, RpcError};
 use parking_lot::Mutex;
 
 use crate::completions::{Completions, Urgency};
+use crate::outcome_sink::CallEnd;
 
-/// A waiting call, and the ticket of its outcome.
+/// A waiting call, and the end of it.
 struct WaitingCall {
-    ticket: u64,
+    end: CallEnd,
     method: &'static Method,
     wait: PendingCall,
 }
@@ -69,9 +70,9 @@ impl Drop for PendingCalls {
 pub struct PendingCallSender(Arc<PollerState>);
 
 impl PendingCallSender {
-    /// Adds a waiting call; its outcome is pushed to the completions under `ticket`.
-    pub fn add(&self, ticket: u64, method: &'static Method, wait: PendingCall) {
-        self.0.added.lock().push(WaitingCall { ticket, method, wait });
+    /// Adds a waiting call; its outcome goes to `end`.
+    pub fn add(&self, end: CallEnd, method: &'static Method, wait: PendingCall) {
+        self.0.added.lock().push(WaitingCall { end, method, wait });
         // The step may have been executed before the call was added, so it is polled once now.
         self.0.api.node().changes().notify();
     }
@@ -107,8 +108,8 @@ impl PollerState {
                 deadline.map_or(IDLE, |deadline| deadline.saturating_sub(node.now().monotonic).min(IDLE));
             node.changes().wait(seen, sleep);
         }
-        for WaitingCall { ticket, .. } in waiting.into_iter().chain(std::mem::take(&mut *self.added.lock())) {
-            self.completions.push(ticket, Err(RpcError::stopping()), Urgency::Urgent);
+        for WaitingCall { end, .. } in waiting.into_iter().chain(std::mem::take(&mut *self.added.lock())) {
+            end.deliver(&self.completions, Err(RpcError::stopping()), Urgency::Urgent);
         }
     }
 
@@ -116,7 +117,7 @@ impl PollerState {
     fn answer(&self, waiting: &WaitingCall) -> bool {
         let outcome = self.api.poll(waiting.method, &waiting.wait).transpose();
         let Some(outcome) = outcome else { return false };
-        self.completions.push(waiting.ticket, outcome, Urgency::Urgent);
+        waiting.end.deliver(&self.completions, outcome, Urgency::Urgent);
         true
     }
 }

@@ -1,24 +1,24 @@
-//! Check of the engine of a quorum journal, and recovery of one that lost its data.
+//! Check of the quorum store of a quorum journal, and recovery of one that lost its data.
 
 use std::path::{Path, PathBuf};
 
 use foreseal_chain::{Clock, SystemClock};
 use foreseal_journal::{Identity, OfflineJournal};
 use foreseal_replication::quorum::{
-    AppendSource, ImportError, ImportMode, JournalExport, JournalTail, QuorumKeys, QuorumLog, check_engine,
-    import_journal, write_export,
+    AppendSource, ImportError, ImportMode, JournalExport, JournalTail, QuorumKeys, QuorumLog,
+    check_quorum_store, import_journal, write_export,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
 
 use crate::cluster_target::PyClusterTarget;
-use crate::engine_json::report_json;
 use crate::errors::CoreError;
 use crate::input::Input;
+use crate::quorum_json::report_json;
 
-/// Checks the engine of a quorum journal and measures 100 appends. `options` is a JSON object with `journal` as in
-/// the settings of `Node`. Returns JSON: members, endpoints, hashes, `appends` in ms, `databaseBytes`, and
+/// Checks the quorum store of a quorum journal and measures 100 appends. `options` is a JSON object with `journal` as
+/// in the settings of `Node`. Returns JSON: members, endpoints, hashes, `appends` in ms, `databaseBytes`, and
 /// `findings`, of which those with `rejected` prevent the start of a node.
 ///
 /// Raises NodeError: kind "settings" if the options are invalid, "quorum" if no majority answers.
@@ -27,11 +27,11 @@ pub fn journal_check_engine<'py>(py: Python<'py>, options: Input<'_>) -> PyResul
     let options: &[u8] = &options;
     let json = py.detach(|| -> Result<_, CoreError> {
         let target = PyClusterTarget::parse(options)?;
-        let (engine, prefix) = target.connect()?;
+        let (quorum, prefix) = target.connect()?;
         // A measurement writes below the prefix, where the user of etcd has permission, but to no chain.
         let keys = QuorumKeys::new(&prefix, &Identity { chain_id: 0, genesis: alloy_primitives::B256::ZERO });
         let clock = SystemClock::default();
-        let report = check_engine(&*engine, &keys, &|| clock.monotonic()).map_err(ImportError::from)?;
+        let report = check_quorum_store(&*quorum, &keys, &|| clock.monotonic()).map_err(ImportError::from)?;
         Ok(serde_json::to_vec(&report_json(&report, target.mode()))?)
     })?;
     Ok(PyBytes::new(py, &json))
@@ -58,16 +58,16 @@ pub fn journal_export(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResult<B
     Ok(PyBytes::new(py, &json))
 }
 
-/// Writes the newest appends of a journal into an engine, then its head, and no owner. `source` is a data directory
-/// or a file of `journal_export`; `options` is a JSON object with `journal` as in the settings of `Node`. With
-/// `resume`, an engine that has a part of these appends gets the rest. Without `confirm` nothing is written.
+/// Writes the newest appends of a journal into a quorum store, then its head, and no owner. `source` is a data
+/// directory or a file of `journal_export`; `options` is a JSON object with `journal` as in the settings of `Node`.
+/// With `resume`, a quorum store that has a part of these appends gets the rest. Without `confirm` nothing is written.
 ///
 /// Returns JSON: `chainId`, `genesis`, `first` and `next` of the source; `report` with the number `written`, the
 /// number of the `first` of them and the new `head`, or null without `confirm`.
 ///
 /// Raises NodeError: kind "settings" if the options are invalid, "in-use" while a node runs on the data directory,
-/// "journal" and "corrupt" for a missing or damaged source, "quorum" if the engine does not answer, "refused" if it
-/// has other appends.
+/// "journal" and "corrupt" for a missing or damaged source, "quorum" if the quorum store does not answer, "refused" if
+/// it has other appends.
 #[pyfunction]
 pub fn journal_import<'py>(
     py: Python<'py>,
@@ -86,8 +86,8 @@ pub fn journal_import<'py>(
                 "chainId": chain_id, "genesis": genesis, "first": source.first(), "next": source.next(), "report": null,
             });
             if confirm {
-                let (engine, prefix) = target.connect()?;
-                let log = QuorumLog::new(engine, QuorumKeys::new(&prefix, &source.identity()));
+                let (quorum, prefix) = target.connect()?;
+                let log = QuorumLog::new(quorum, QuorumKeys::new(&prefix, &source.identity()));
                 let report = import_journal(&log, source, mode)?;
                 let head = report.head;
                 found["report"] = json!({

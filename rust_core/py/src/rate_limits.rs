@@ -1,11 +1,14 @@
 //! Token buckets shared by the processes of a node.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
-use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Weak};
 
 use foreseal_rate_limit::{Quota, RateLimitTable, TableError};
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -21,6 +24,25 @@ use pyo3::prelude::*;
 #[pyclass(name = "Buckets", module = "foreseal._core", frozen)]
 pub struct PyBuckets {
     pub table: Arc<RateLimitTable>,
+    /// Numbers of calls on worker threads of this process, by caller, while there are any.
+    running: Mutex<HashMap<u64, Weak<AtomicUsize>>>,
+}
+
+impl PyBuckets {
+    /// Returns the number of a caller's calls on worker threads. All callers with this `key` share it, also one that
+    /// Python creates again while calls of the earlier one still run.
+    pub fn running(&self, key: u64) -> Arc<AtomicUsize> {
+        let mut running = self.running.lock();
+        if let Some(counter) = running.get(&key).and_then(Weak::upgrade) {
+            return counter;
+        }
+        if running.len() == running.capacity() {
+            running.retain(|_, counter| counter.strong_count() > 0);
+        }
+        let counter = Arc::default();
+        running.insert(key, Arc::downgrade(&counter));
+        counter
+    }
 }
 
 #[pymethods]
@@ -31,7 +53,7 @@ impl PyBuckets {
             None => RateLimitTable::private(slots, rand::random()),
             Some(fd) => shared(fd, slots),
         };
-        Ok(Self { table: Arc::new(table.map_err(raised)?) })
+        Ok(Self { table: Arc::new(table.map_err(raised)?), running: Mutex::default() })
     }
 
     /// Returns the bucket key of the caller with this name: a keyed hash.
@@ -64,7 +86,7 @@ fn shared(fd: RawFd, slots: usize) -> Result<RateLimitTable, TableError> {
     RateLimitTable::shared(&file, slots)
 }
 
-fn quota(interval: u64, burst: u64) -> PyResult<Quota> {
+pub fn quota(interval: u64, burst: u64) -> PyResult<Quota> {
     Quota::new(interval, burst).ok_or_else(|| {
         PyValueError::new_err(format!("a bucket cannot have {burst} tokens and one more every {interval} us"))
     })

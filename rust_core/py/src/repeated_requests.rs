@@ -1,9 +1,9 @@
 //! Repeated requests of a connection: most clients send the same head with every call.
 //!
 //! ```text
-//! input -> same head and size as the last request? -> fast path --> response
-//!              |                                         |
-//!              '-----------------------------------------'--> the connection, in Python
+//! input -> same head and size as the last request? -> entrance --> response
+//!              |                                        |
+//!              '----------------------------------------'--> the connection, in Python
 //! ```
 
 use parking_lot::Mutex;
@@ -12,7 +12,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::entrance::{PyEntrance, whole_response};
+use crate::caller::PyCaller;
+use crate::entrance::PyEntrance;
 use crate::write_batch::{MAX_BATCHED_SIZE, PyBatchedTransport};
 
 /// Values of a listener that change each second. Used on the event loop's thread only.
@@ -43,10 +44,11 @@ struct LastRequest {
     size: usize,
     entrance: Py<PyEntrance>,
     transport: Py<PyBatchedTransport>,
+    caller: Option<Py<PyCaller>>,
 }
 
-/// Input of one connection. Answers requests that repeat the head of the last one and take the fast path; passes other
-/// input to `connection._receive`, and answers that are not both short and quick to `connection._answered`.
+/// Input of one connection. Requests that repeat the head of the last one enter here: short and quick answers are
+/// written, any other result of the entrance goes to `connection._entered`, and other input to `connection._receive`.
 #[pyclass(name = "RepeatedRequests", module = "foreseal._core", frozen)]
 pub struct PyRepeatedRequests {
     connection: Py<PyAny>,
@@ -62,6 +64,7 @@ impl LastRequest {
             size: self.size,
             entrance: self.entrance.clone_ref(py),
             transport: self.transport.clone_ref(py),
+            caller: self.caller.as_ref().map(|caller| caller.clone_ref(py)),
         }
     }
 }
@@ -80,14 +83,18 @@ impl PyRepeatedRequests {
         let clock = self.clock.get();
         let Some(lines) = clock.head.lock().as_ref().map(|head| head.clone_ref(py)) else { return Ok(false) };
         let body = &data[last.head.as_bytes(py).len()..];
-        let response = whole_response(py, last.entrance.get(), body, lines.as_bytes(py))?;
-        let Some((response, slow)) = response else { return Ok(false) };
-        if slow.is_empty() && response.as_bytes().len() <= MAX_BATCHED_SIZE {
-            *self.since.lock() = *clock.seconds.lock();
-            PyBatchedTransport::queue(last.transport.bind(py), &response)?;
-        } else {
-            self.forget();
-            self.connection.bind(py).call_method1(intern!(py, "_answered"), (response, slow))?;
+        let (entrance, head) = (last.entrance.get(), lines.as_bytes(py));
+        let entered = entrance.enter(py, body, Some(head), last.caller.as_ref(), false, false)?;
+        let Some(entered) = entered else { return Ok(false) };
+        match entered.cast::<PyBytes>() {
+            Ok(response) if response.as_bytes().len() <= MAX_BATCHED_SIZE => {
+                *self.since.lock() = *clock.seconds.lock();
+                PyBatchedTransport::queue(last.transport.bind(py), response)?;
+            }
+            _ => {
+                self.forget();
+                self.connection.bind(py).call_method1(intern!(py, "_entered"), (entered,))?;
+            }
         }
         Ok(true)
     }
@@ -112,15 +119,18 @@ impl PyRepeatedRequests {
         *self.since.lock() = since;
     }
 
-    /// Answers further requests with this head that have `size` bytes in all, until `forget`.
+    /// Answers further requests with this head that have `size` bytes in all, until `forget`, and charges them to the
+    /// budgets of `caller`.
+    #[pyo3(signature = (head, size, entrance, transport, caller=None))]
     fn remember(
         &self,
         head: Py<PyBytes>,
         size: usize,
         entrance: Py<PyEntrance>,
         transport: Py<PyBatchedTransport>,
+        caller: Option<Py<PyCaller>>,
     ) {
-        *self.last.lock() = Some(LastRequest { head, size, entrance, transport });
+        *self.last.lock() = Some(LastRequest { head, size, entrance, transport, caller });
     }
 
     /// Passes all input to the connection, until `remember`.

@@ -284,11 +284,8 @@ impl PySettings {
                     balance: *balance,
                 });
                 let (deployer, code) = create2_deployer();
-                // Chains of earlier versions do not have it.
-                if stored.is_none_or(|stored| stored.alloc.contains_key(&deployer)) {
-                    let account = GenesisAccount { nonce: Some(1), code: Some(code), ..Default::default() };
-                    genesis.alloc.insert(deployer, account);
-                }
+                let account = GenesisAccount { nonce: Some(1), code: Some(code), ..Default::default() };
+                genesis.alloc.insert(deployer, account);
                 genesis.alloc.extend(alloc.clone());
                 Some(genesis)
             }
@@ -387,7 +384,7 @@ impl PySettings {
 
     /// Checks the engine of the quorum journal of `node`, if it has one.
     pub fn check_engine(&self, node: &Settings) -> Result<(), SettingsError> {
-        node.cluster.quorum.as_ref().map_or(Ok(()), |quorum| self.cluster.check_engine(&*quorum.engine))
+        node.cluster.quorum.as_ref().map_or(Ok(()), |quorum| self.cluster.check_quorum_store(&*quorum.store))
     }
 
     /// Returns the keys that a development node signs with: those of its development chain.

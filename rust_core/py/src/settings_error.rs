@@ -38,7 +38,7 @@ pub enum SettingsError {
     #[error(transparent)]
     Etcd(#[from] EtcdSetupError),
     #[error("{0}; --journal-force accepts it, for tests")]
-    EngineSetup(String),
+    QuorumSetup(String),
     #[error(transparent)]
     EngineSecret(#[from] SecretError),
     #[error("cannot listen for the driver at {address} (engine): {error}")]

@@ -135,7 +135,7 @@ impl PySteppedNode {
             blocks += 1;
             keccak(&blocks.to_be_bytes())
         });
-        let surroundings = NodeEnvironment {
+        let environment = NodeEnvironment {
             clock: Arc::new(SteppedClock::starting_at(unix)),
             randomness,
             // The key is public: the commitments of such a chain have no value.
@@ -143,7 +143,7 @@ impl PySteppedNode {
             disk: Arc::new(RealDisk),
         };
         let chosen = Settings { segment_bytes: SEGMENT_BYTES, ..settings.node()? };
-        let node = Arc::new(Node::open(chosen, surroundings)?);
+        let node = Arc::new(Node::open(chosen, environment)?);
         let producer = node.start_stepped()?;
         node.control(|writer| writer.set_mining(Mining::Manual))?;
         // Callers are in this process, so guessable filter ids are harmless.

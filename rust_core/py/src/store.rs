@@ -1,12 +1,11 @@
-//! Inspection and upgrade of the store of a data directory.
+//! Inspection of the store of a data directory.
 
 use std::path::{Path, PathBuf};
 
 use foreseal_chain::{Clock, SystemClock};
-use foreseal_node::{StoreSettings, open_store_to_read, store_schema, upgrade_store};
+use foreseal_node::{StoreSettings, open_store_to_read};
 use foreseal_store::{
-    Fault, SCHEMA, Stats, Store, StorePart, StoredHead, TableStats, UpgradeOrigin, UpgradeProgress,
-    VerifyProgress, VerifyReport,
+    Fault, SCHEMA, Stats, Store, StoreOrigin, StorePart, StoredHead, TableStats, VerifyProgress, VerifyReport,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -53,7 +52,7 @@ impl From<TableStats> for PyTable {
     }
 }
 
-/// A program that created or upgraded the store.
+/// A program that made the store.
 #[derive(Serialize)]
 struct PyOrigin {
     schema: u32,
@@ -61,9 +60,9 @@ struct PyOrigin {
     time: u64,
 }
 
-impl From<UpgradeOrigin> for PyOrigin {
-    fn from(origin: UpgradeOrigin) -> Self {
-        let UpgradeOrigin { schema, program, at } = origin;
+impl From<StoreOrigin> for PyOrigin {
+    fn from(origin: StoreOrigin) -> Self {
+        let StoreOrigin { schema, program, at } = origin;
         Self { schema, program, time: at }
     }
 }
@@ -89,8 +88,8 @@ struct PyStats {
 /// Returns statistics of the store of the data directory `dir`. A node may run on `dir` meanwhile. `map_size`
 /// is the maximum size of the store in bytes.
 ///
-/// The JSON has `schema`; `origins`, the programs that created and upgraded it (schema from then on, version
-/// of the program, seconds since 1970); `chain_id`, `genesis`; `head` (number and hash, null before genesis
+/// The JSON has `schema`; `origins`, the programs that made it (schema, version of the program, seconds since
+/// 1970); `chain_id`, `genesis`; `head` (number and hash, null before genesis
 /// is stored); `journal_sequence`, `generation`, `logs`, `proofs_from`, `steps_from`; `used`, `file` and
 /// `limit` in bytes; `tables` (name, entries, pages, bytes, depth).
 ///
@@ -196,34 +195,4 @@ pub fn db_verify<'py>(
         Ok(serde_json::to_vec(&verified)?)
     })?;
     Ok(PyBytes::new(py, &json))
-}
-
-/// Returns the schema of the store of the data directory `dir`, and the schema of this program. A node may
-/// run on `dir`.
-///
-/// Raises NodeError with the kinds of `db_stats`, except for an older schema.
-#[pyfunction]
-#[pyo3(signature = (dir, map_size = None))]
-pub fn db_schema(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyResult<(u32, u32)> {
-    let found = py.detach(|| store_schema(&dir, &settings(map_size)).map_err(CoreError::from))?;
-    Ok((found, SCHEMA))
-}
-
-/// Upgrades the store of the data directory `dir` to this program's schema and returns the schema that it
-/// had. `progress` is called as progress(schema, done, of), before each piece of the work.
-///
-/// Raises NodeError with the kinds of `db_stats`, and "in-use" while a node runs on `dir`. An exception from
-/// `progress`, or Ctrl-C, ends the upgrade; the next one resumes there.
-#[pyfunction]
-#[pyo3(signature = (dir, progress, map_size = None))]
-pub fn db_upgrade(
-    py: Python<'_>,
-    dir: PathBuf,
-    progress: Bound<'_, PyAny>,
-    map_size: Option<usize>,
-) -> PyResult<u32> {
-    watched(py, progress, |progress| {
-        let mut tell = |now: UpgradeProgress| progress.report(true, (now.to, now.done, now.of));
-        Ok(upgrade_store(&dir, &settings(map_size), &mut tell)?)
-    })
 }

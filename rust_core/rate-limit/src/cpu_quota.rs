@@ -1,6 +1,6 @@
 //! Processor-time quota of a caller.
 
-use crate::MAX_WINDOW;
+use crate::quota::MAX_WINDOW;
 
 /// Maximum rate, in milliseconds of processor time per second.
 pub const MAX_CPU_RATE: u64 = 1_000_000;

@@ -6,8 +6,9 @@ use std::{
 };
 
 use crate::{
-    CpuQuota, Quota,
+    cpu_quota::CpuQuota,
     memory::{LINE, SECRET, SharedMemory, TableError},
+    quota::Quota,
 };
 
 const TAG_BITS: u32 = 16;

@@ -1,7 +1,7 @@
 //! A process that follows the sequencer: it applies the journal's appends and executes nothing.
 //!
 //! ```text
-//!   store (read-only) --> Replica: chain, views --> FollowerBackend: newest view, feed, pool --> readers
+//!   store (read-only) --> WorkerChain: chain, views --> FollowerBackend: newest view, feed, pool --> readers
 //!                             ^
 //!   sequencer --> socket -----+---- Append, Pool, Heartbeat, SequencerReport
 //! ```
@@ -17,7 +17,6 @@ mod follower_profile;
 mod manual_follower;
 mod outbox;
 mod pending_requests;
-mod replica;
 mod sequencer_status;
 mod session;
 mod shared_store_chain;
@@ -25,6 +24,7 @@ mod snapshot_client;
 mod thread;
 mod upstream;
 mod upstream_ticks;
+mod worker_chain;
 
 pub use chain_copy::{ApplyError, ChainCopy, CopyError, CopyProgress, RestartCause};
 pub use client::{FollowerClient, FollowerConfig};
@@ -32,9 +32,9 @@ pub use follower_backend::FollowerBackend;
 pub use follower_profile::FollowerProfile;
 pub use manual_follower::ManualFollower;
 pub use outbox::{SubmissionCallback, SubmissionHandle};
-pub use replica::ReplicaConfig;
 pub use sequencer_status::CatchingUp;
 pub use session::ConnectionError;
 pub use shared_store_chain::SharedStoreChain;
 pub use snapshot_client::{SnapshotFetchError, fetch_snapshot};
 pub use upstream::Upstream;
+pub use worker_chain::WorkerChainConfig;

@@ -16,8 +16,8 @@ pub mod wire;
 pub use error::ReplicationError;
 pub use follower::{
     ApplyError, CatchingUp, ChainCopy, ConnectionError, CopyError, CopyProgress, FollowerBackend,
-    FollowerClient, FollowerConfig, FollowerProfile, ManualFollower, ReplicaConfig, RestartCause,
-    SharedStoreChain, SnapshotFetchError, SubmissionCallback, SubmissionHandle, Upstream, fetch_snapshot,
+    FollowerClient, FollowerConfig, FollowerProfile, ManualFollower, RestartCause, SharedStoreChain,
+    SnapshotFetchError, SubmissionCallback, SubmissionHandle, Upstream, WorkerChainConfig, fetch_snapshot,
 };
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   leader:   QuorumLog::acquire --> Fence: append, beat, trim, release --+
-//!   standby:  QuorumLog: observe, read_records, register -----------------+--> Engine: EtcdEngine, SimulatedEngine
+//!   standby:  QuorumLog: observe, read_records, register -----------------+--> QuorumStore: EtcdStore, SimulatedStore
 //!             SilenceDetector <-- observations                                   (transactions on mod revisions)
 //! ```
 //!
@@ -13,10 +13,6 @@
 mod append_error;
 mod beat_sender;
 mod chain_listing;
-mod engine;
-mod engine_check;
-mod engine_error;
-mod engine_report;
 mod etcd;
 mod fence;
 mod journal_export;
@@ -27,13 +23,17 @@ mod member_entry;
 mod member_positions;
 mod observation;
 mod owner;
+mod quorum_check;
 mod quorum_connection;
 mod quorum_entry;
+mod quorum_error;
 mod quorum_head;
 mod quorum_journal;
 mod quorum_keys;
 mod quorum_log;
 mod quorum_record;
+mod quorum_report;
+mod quorum_store;
 mod quorum_tail;
 mod quorum_writer;
 mod record_hash;
@@ -47,17 +47,8 @@ pub mod simulated;
 pub use append_error::{AppendError, FenceError};
 pub use beat_sender::BeatSender;
 pub use chain_listing::list_chains;
-pub use engine::{
-    EndpointHash, EndpointStatus, Engine, EngineMember, EngineRequest, EngineResponse, HashReading,
-    KeyComparison, KeyOperation, KeyRange, KeyValue, MemberStatus,
-};
-pub use engine_check::{check_engine, check_members, compare_hashes, read_hashes, read_statuses};
-pub use engine_error::EngineError;
-pub use engine_report::{
-    AppendLatency, CheckMode, EngineFinding, EngineMembership, EngineReport, MIN_ETCD_VERSION,
-};
 pub use etcd::{
-    EtcdClientCertificate, EtcdEngine, EtcdSettings, EtcdSetupError, EtcdTls, EtcdUrl, EtcdUser,
+    EtcdClientCertificate, EtcdSettings, EtcdSetupError, EtcdStore, EtcdTls, EtcdUrl, EtcdUser,
     InvalidEtcdUrl,
 };
 pub use fence::{Fence, QuorumAppend, Wait};
@@ -68,12 +59,21 @@ pub use member_clocks::MemberClocks;
 pub use member_entry::MemberEntry;
 pub use observation::{HeadEntry, Observation, OwnerEntry};
 pub use owner::Owner;
+pub use quorum_check::{check_members, check_quorum_store, compare_hashes, read_hashes, read_statuses};
 pub use quorum_entry::{QuorumEntry, StepOutline};
+pub use quorum_error::QuorumStoreError;
 pub use quorum_head::QuorumHead;
 pub use quorum_journal::QuorumJournal;
 pub use quorum_keys::{PART_SIZE, QuorumKeys};
 pub use quorum_log::{Acquired, QuorumLog};
 pub use quorum_record::{QuorumRecord, QuorumRecordError, RecordLink};
+pub use quorum_report::{
+    AppendLatency, CheckMode, MIN_ETCD_VERSION, QuorumFinding, QuorumMembership, QuorumReport,
+};
+pub use quorum_store::{
+    EndpointHash, EndpointStatus, HashReading, KeyComparison, KeyOperation, KeyRange, KeyValue, MemberStatus,
+    QuorumMember, QuorumRequest, QuorumResponse, QuorumStore,
+};
 pub use quorum_tail::TailError;
 pub use quorum_writer::{BEAT_INTERVAL, QuorumHealth, QuorumWriter};
 pub use record_hash::chain_hash;

@@ -13,7 +13,7 @@ pub struct ScrubStatus {
     pub passes: u64,
     /// Number of damaged pages found.
     pub damaged: u64,
-    /// Number of pages without a checksum in the newest complete pass. An upgraded store has no such page.
+    /// Number of pages without a checksum in the newest complete pass. This program writes no such page.
     pub unchecked: u64,
     /// Number of portions that could not be read and were retried.
     pub errors: u64,

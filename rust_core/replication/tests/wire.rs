@@ -173,7 +173,7 @@ fn another_version_is_named() {
     frame[13] = 99;
     let (kind, body) = read_frame(&mut frame.as_slice(), MAX_REQUEST_SIZE).unwrap().unwrap();
     let error = Request::decode(kind, &body).unwrap_err();
-    assert_eq!(error.to_string(), "the peer uses version 99 of the feed, this process version 7");
+    assert_eq!(error.to_string(), "the peer uses version 99 of the feed, this process version 1");
     let error = Request::decode(1, b"GET / HTTP/1.1").unwrap_err();
     assert_eq!(error.to_string(), "the first frame is not a greeting");
     assert!(matches!(Request::decode(77, &[]).unwrap_err(), WireError::Kind(77)));

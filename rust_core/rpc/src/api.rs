@@ -7,26 +7,29 @@ use bytes::Bytes;
 use foreseal_cache::CacheMetrics;
 use foreseal_chain::{ReadMode, View};
 use foreseal_node::{Node, QueryHandler as _};
-use foreseal_primitives::mutant;
 
 use crate::{
-    Context, Development, Error, ExecutionMode, InlineAttempt, Key, Limits, Method, PendingCall,
-    PendingVerification, Reply, RpcError, attempt,
-    context::AnswerProgress,
+    context::{AnswerProgress, Context, mode_of_view},
+    development::{Development, Key},
+    errors::Error,
     filters::{FilterBackend, FilterClient},
     json_caches::JsonCaches,
-    method::MethodFn,
+    limits::Limits,
+    method::{ExecutionMode, Method, MethodFn},
     panic_guard::guarded,
     params::Params,
+    request::{InlineAttempt, MAX_PARAMS_SIZE},
     reread::reread,
+    rpc_error::RpcError,
     table,
+    wait::{PendingCall, PendingVerification, Reply},
 };
 
 /// JSON-RPC methods over one node.
 pub struct Api {
     node: Arc<Node>,
     limits: Limits,
-    /// Limits of attempts on the fast path.
+    /// Limits of attempts on the receiving thread.
     tight: Limits,
     filters: Arc<FilterBackend>,
     caches: Arc<JsonCaches>,
@@ -178,9 +181,9 @@ impl Api {
     ///
     /// Execution or search takes at most 200 us, not counting the time that the system needs to read a page
     /// of the store. No block is executed again to obtain a state. An attempt has side effects only if
-    /// `method` has. An error is final: the slow path would return the same one.
+    /// `method` has. An error is final: a thread of the worker pool would return the same one.
     pub fn attempt(&self, view: Option<&Arc<View>>, method: &'static Method, params: &[u8]) -> InlineAttempt {
-        if method.mode == ExecutionMode::FastPath && params.len() > attempt::MAX_PARAMS_SIZE {
+        if method.mode == ExecutionMode::FastPath && params.len() > MAX_PARAMS_SIZE {
             return InlineAttempt::TooSlowInline;
         }
         match self.start(view, method, params, true) {
@@ -190,7 +193,7 @@ impl Api {
             Err(error) if error.is_too_slow_inline() => InlineAttempt::TooSlowInline,
             Err(Error::Params(error)) if error.is_malformed() => InlineAttempt::Malformed,
             Err(error) => match RpcError::from(error) {
-                // The slow path reads again from a newer view.
+                // A thread of the worker pool reads again from a newer view.
                 error if error.is_view_gone() => InlineAttempt::TooSlowInline,
                 error => InlineAttempt::Failed(error),
             },
@@ -204,10 +207,11 @@ impl Api {
         params: &[u8],
         attempt: bool,
     ) -> Result<Reply, Error> {
-        let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
         let mode = method.read_mode(self.mode);
-        let view = newest.as_ref().or(view);
-        let converted = view.filter(|view| view.mode() != mode).map(|view| view.in_mode(mode));
+        let converted = view.and_then(|view| {
+            let mode = mode_of_view(&self.node, view, mode);
+            (view.mode() != mode).then(|| view.in_mode(mode))
+        });
         let view = converted.as_ref().or(view);
         let progress = AnswerProgress::default();
         let context = Context {

@@ -3,9 +3,12 @@
 use foreseal_chain::ExecutedBlock;
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
     blocks::{answer, by_hash, transaction_at},
+    context::Context,
+    errors::Error,
     json::{Inclusion, NULL, write_quantity, write_transaction},
+    method::Method,
     params::Params,
 };
 

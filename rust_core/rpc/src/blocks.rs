@@ -5,10 +5,13 @@ use foreseal_chain::{BlockCounts, BlockId, ExecutedBlock, ResolveError, View};
 use foreseal_primitives::{Block, Transaction};
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
     answer_size::{SizeBounds, min_block_size, min_receipts_size},
+    argument::{Argument, Kind},
     block_json_cache::BlockPart,
+    context::Context,
+    errors::Error,
     json::{BlockOfReceipt, NULL, write_block, write_list, write_receipt},
+    method::Method,
     pace::paced,
     params::Params,
 };

@@ -7,7 +7,8 @@ use foreseal_evm::{BlockOverrides, CallRequest, Environment, PrecompileRules, St
 use foreseal_state::{BlockHashes, StateError, StateReader};
 
 use crate::{
-    Context, Error,
+    context::Context,
+    errors::Error,
     params::{CallBlock, CallObject, Params, Reason},
 };
 

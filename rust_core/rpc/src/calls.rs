@@ -3,10 +3,13 @@
 use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list, halt_message};
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
     answer_size::{SizeBounds, data_size},
+    argument::{Argument, Kind},
     call_args::CallArgs,
+    context::Context,
+    errors::Error,
     json::{Object, write_access_list, write_data},
+    method::Method,
     params::Params,
 };
 

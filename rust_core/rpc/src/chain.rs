@@ -9,8 +9,12 @@ use foreseal_replication::{CatchingUp, Phase, PoolStart, StoreStatus};
 use serde_json::Value;
 
 use crate::{
-    Argument, Context, Error, Kind, Method, cluster,
+    argument::{Argument, Kind},
+    cluster,
+    context::Context,
+    errors::Error,
     json::{Object, write_data, write_quantity},
+    method::Method,
     params::Params,
 };
 

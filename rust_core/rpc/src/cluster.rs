@@ -3,11 +3,17 @@
 use foreseal_node::{ClusterStatus, QuorumStatus, TakeoverRecord};
 use foreseal_replication::{
     FollowerStatus,
-    quorum::{EngineFinding, QuorumHead},
+    quorum::{QuorumFinding, QuorumHead},
 };
 use serde_json::Value;
 
-use crate::{Access, Context, Error, Method, json::Object, params::Params};
+use crate::{
+    context::Context,
+    errors::Error,
+    json::Object,
+    method::{Access, Method},
+    params::Params,
+};
 
 pub const METHODS: &[Method] =
     &[Method::worker_pool("foreseal_handover", &[], handover).with_access(Access::Admin)];
@@ -94,7 +100,7 @@ fn follower(follower: &FollowerStatus) -> Value {
     })
 }
 
-fn finding(finding: &EngineFinding) -> Value {
+fn finding(finding: &QuorumFinding) -> Value {
     serde_json::json!({"code": finding.code(), "message": finding.to_string()})
 }
 

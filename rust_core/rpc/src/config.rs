@@ -7,7 +7,7 @@ use foreseal_evm::{PrecompileRules, named_precompiles};
 use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_state::{BlockHashes as _, StateError};
 
-use crate::{Context, Error, Method, json::Object, params::Params};
+use crate::{context::Context, errors::Error, json::Object, method::Method, params::Params};
 
 pub const METHODS: &[Method] = &[
     Method::worker_pool("eth_config", &[], eth_config).in_read_lane(),

@@ -9,12 +9,13 @@ use foreseal_node::{Node, RevertReasonField};
 use foreseal_primitives::{Block, Transaction};
 
 use crate::{
-    Development, Error, Limits,
     answer_size::{MIN_LOG, SizeBounds, min_block_size, min_receipts_size},
-    errors::ResponseSize,
-    filters::FilterBackend,
+    development::Development,
+    errors::{Error, ResponseSize},
+    filters::backend::FilterBackend,
     json_caches::JsonCaches,
     large_answers::Reservation,
+    limits::Limits,
 };
 
 /// Maximum size in bytes of a result that is rendered or copied on the receiving thread. The dispatcher checks lower
@@ -25,9 +26,9 @@ pub const MAX_ATTEMPT_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub(crate) node: &'a Node,
-    /// View of the request, in `mode`.
+    /// View of the request, in the mode that [`mode_of_view`] returns.
     pub(crate) view: Option<&'a Arc<View>>,
-    /// Mode in which the request reads views.
+    /// Mode of the endpoint for the method.
     pub(crate) mode: ReadMode,
     pub(crate) limits: &'a Limits,
     pub(crate) filters: &'a FilterBackend,
@@ -35,7 +36,7 @@ pub struct Context<'a> {
     pub(crate) development: &'a Development,
     /// `true` if the call arrived on the admin listener.
     pub(crate) admin: bool,
-    /// `true` if the call is an attempt on the fast path: see [`Api::attempt`].
+    /// `true` if the call is an attempt on the receiving thread: see [`Api::attempt`].
     pub(crate) attempt: bool,
     pub(crate) progress: &'a AnswerProgress,
 }
@@ -50,7 +51,7 @@ pub struct AnswerProgress {
 }
 
 impl<'a> Context<'a> {
-    /// Returns `true` if the call is an attempt on the fast path, within tight limits.
+    /// Returns `true` if the call is an attempt on the receiving thread, within tight limits.
     pub(crate) fn is_attempt(&self) -> bool {
         self.attempt
     }
@@ -74,7 +75,8 @@ impl<'a> Context<'a> {
 
     /// Returns the newest view in `mode`: a filter keeps the mode in which it was created.
     pub(crate) fn view_in(&self, mode: ReadMode) -> Result<Arc<View>, Error> {
-        Ok(self.node.view().ok_or(Error::Starting)?.in_mode(mode))
+        let view = self.node.view().ok_or(Error::Starting)?;
+        Ok(view.in_mode(mode_of_view(self.node, &view, mode)))
     }
 
     /// Returns the block with this id.
@@ -164,4 +166,14 @@ impl<'a> Context<'a> {
             Ok(view.header_and_state(id)?)
         }
     }
+}
+
+/// Returns the mode in which an endpoint with `mode` reads `view`.
+///
+/// Under automine, a block is sealed with its first transaction, so the block that follows has no step but its first,
+/// empty one. It is not `latest` at `/preconfirmed` either: libraries compare the number of `latest` with that of the
+/// block that they just mined. Steps that were visible before automine began stay visible.
+pub(crate) fn mode_of_view(node: &Node, view: &View, mode: ReadMode) -> ReadMode {
+    let is_sealed = || node.is_automine() && view.pending().steps.len() <= 1;
+    if mode == ReadMode::Preconfirmed && is_sealed() { ReadMode::Standard } else { mode }
 }

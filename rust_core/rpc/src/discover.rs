@@ -7,7 +7,11 @@ mod results;
 mod schemas;
 mod subscriptions;
 
-use crate::{Argument, Kind, Method, json::Object};
+use crate::{
+    argument::{Argument, Kind},
+    json::Object,
+    method::Method,
+};
 
 /// Returns the OpenRPC document of `methods`.
 pub fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
@@ -114,7 +118,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::methods;
+    use crate::table::methods;
 
     fn document() -> Value {
         serde_json::from_slice(&super::document(methods())).unwrap()

@@ -10,7 +10,10 @@ use foreseal_replication::SubmitError;
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 
-use crate::{DevelopmentError, UnsignedError, large_answers::TooManyLargeAnswers, params::ParamsError};
+use crate::{
+    development::DevelopmentError, large_answers::TooManyLargeAnswers, params::ParamsError,
+    preconfirmation::UnsignedError,
+};
 
 /// Error that a method returns in place of a result.
 #[derive(Debug)]
@@ -60,6 +63,8 @@ pub enum Error {
     CallHalted(HaltReason),
     Call(ExecutionError),
     Estimate(EstimateError),
+    /// A transaction with blobs or authorizations would create a contract.
+    NoRecipient,
     /// The call needs more gas than one request may use.
     CallGas {
         max: u64,
@@ -88,7 +93,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns `true` if an attempt ended at its limits: the slow path may still succeed.
+    /// Returns `true` if an attempt ended at its limits: the call may still succeed in the worker pool.
     pub(crate) fn is_too_slow_inline(&self) -> bool {
         matches!(
             self,

@@ -9,10 +9,13 @@ use foreseal_evm::{CallRequest, Environment, EstimateError, estimate};
 use foreseal_state::{ComparedState, StateReader};
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
     call_args::{CallArgs, call_object},
     calls::{OVERRIDES, STATE, TRANSACTION},
+    context::Context,
+    errors::Error,
     json::write_quantity,
+    method::Method,
     params::Params,
 };
 
@@ -73,7 +76,8 @@ fn estimate_newest(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error>
     }
 }
 
-fn estimate_at(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
+/// Returns the estimate at the block of `args`.
+pub fn estimate_at(context: &Context<'_>, args: &CallArgs) -> Result<u64, Error> {
     let limits = context.call_limits();
     args.execute(context, |environment, request| estimate(environment, request, limits))
 }

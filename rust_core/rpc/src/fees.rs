@@ -6,8 +6,11 @@ use foreseal_primitives::{Block, ChainSpec};
 use foreseal_scheduler::checkpoint;
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::{Object, write_list, write_quantity},
+    method::Method,
     params::{Number, Params, Percentiles},
 };
 

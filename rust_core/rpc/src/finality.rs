@@ -3,7 +3,10 @@
 use foreseal_chain::{BlockId, HeaderAndState};
 
 use crate::{
-    Access, Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
+    method::{Access, Method},
     params::{Finality, Params},
 };
 

@@ -3,8 +3,6 @@
 mod answer_size;
 mod api;
 mod argument;
-mod attempt;
-mod backoff;
 mod block_contents;
 mod block_json_cache;
 mod blocks;
@@ -16,11 +14,10 @@ mod config;
 mod context;
 mod development;
 mod discover;
-pub mod envelope;
 mod errors;
 mod estimates;
-mod fast_path;
 mod fees;
+mod fill_transaction;
 mod filters;
 mod finality;
 mod json;
@@ -38,6 +35,7 @@ mod proofs;
 mod raw;
 mod receipt;
 mod receipt_wait;
+mod request;
 mod reread;
 mod revert;
 mod rpc_error;
@@ -45,7 +43,6 @@ mod send_sync;
 mod simulate;
 mod state;
 mod storage_values;
-mod submissions;
 mod submit;
 mod subscriptions;
 mod table;
@@ -56,15 +53,12 @@ mod transaction_status;
 mod transactions;
 mod txpool;
 mod wait;
-pub mod ws_frame;
 
 pub use api::Api;
 pub use argument::{Argument, Kind};
-pub use attempt::InlineAttempt;
 pub use context::Context;
 pub use development::{Development, DevelopmentError, Key};
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, SyncError};
-pub use fast_path::{CountedCalls, FailedCalls, FastPath, FastPathLimits, SlowCall};
 pub use filters::FilterClient;
 pub use limits::Limits;
 pub use method::{Access, ExecutionMode, Method};
@@ -73,8 +67,12 @@ pub use preconfirmation::{
     Contradiction, Evidence, InvalidReceipt, InvalidReceiptError, PreconfirmationReceipt, UnsignedError,
     VerifiedPreconfirmation, contradiction,
 };
+pub use request::{
+    BodyLimits, BodyProgress, BodyReply, CallerBudget, Costs, CountedCalls, Entered, Entrance,
+    EntranceLimits, FailedCalls, HttpStatus, InlineAttempt, Lanes, PendingBody, Progress, Refusal, ReplyJson,
+    RequestCaller, SlowCall, Submissions, Wake, ws_frame,
+};
 pub use rpc_error::RpcError;
-pub use submissions::{Answered, BodyProgress, Submissions};
 pub use subscriptions::{
     DeferredChunk, DeferredMessages, DeliveryPump, Notification, Sink, Subscription, Subscriptions,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use foreseal_evm::{CallLimits, Deadline};
 
-/// Time limit of an execution or a search in an attempt on the fast path.
+/// Time limit of an execution or a search in an attempt on the receiving thread.
 const ATTEMPT_TIME: Duration = Duration::from_micros(200);
 /// Maximum number of logs in the result of an attempt.
 const MAX_ATTEMPT_LOGS: u64 = 512;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use foreseal_chain::ReadMode;
 use foreseal_scheduler::Lane;
 
-use crate::{Argument, Context, Error, Reply, params::Params};
+use crate::{argument::Argument, context::Context, errors::Error, params::Params, wait::Reply};
 
 /// Cost class of a method, which decides the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

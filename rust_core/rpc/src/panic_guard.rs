@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::Error;
+use crate::errors::Error;
 
 /// Runs `work` and turns a panic into an error. Unwinding is safe: the node's state is behind immutable views
 /// and locks that a panic releases.
@@ -18,7 +18,7 @@ pub fn guarded<T>(method: &'static str, work: impl FnOnce() -> Result<T, Error>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RpcError;
+    use crate::rpc_error::RpcError;
 
     #[test]
     fn a_panic_becomes_an_internal_error() {

@@ -5,9 +5,12 @@ use foreseal_primitives::Account;
 use foreseal_state::{AccountProof, SlotProof};
 
 use crate::{
-    Argument, Context, Error, Kind, Limit, Method,
     answer_size::{SizeBounds, data_size},
+    argument::{Argument, Kind},
+    context::Context,
+    errors::{Error, Limit},
     json::{Object, write_data},
+    method::Method,
     params::{Params, StorageKey},
 };
 

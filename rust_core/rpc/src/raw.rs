@@ -6,10 +6,13 @@ use alloy_rlp::Encodable;
 use foreseal_chain::{BlockCounts, ExecutedBlock};
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
     answer_size::{SizeBounds, data_size, min_raw_receipts_size},
+    argument::{Argument, Kind},
     blocks::{answer, by_hash, check_counts, transaction_at},
+    context::Context,
+    errors::Error,
     json::{write_data, write_list},
+    method::Method,
     pace::paced,
     params::Params,
     transactions::{FoundTransaction, find},

@@ -5,9 +5,8 @@ use foreseal_chain::View;
 use foreseal_primitives::Block;
 
 use crate::{
-    Error,
     answer_size::SizeBounds,
-    errors::ResponseSize,
+    errors::{Error, ResponseSize},
     json::{BlockOfReceipt, write_receipt},
 };
 

@@ -8,7 +8,10 @@ use foreseal_node::Node;
 use foreseal_pool::{Admission, PoolError, QueuedReason, Status};
 use foreseal_replication::SubmitError;
 
-use crate::{Error, errors::SyncError, receipt::receipt_within};
+use crate::{
+    errors::{Error, SyncError},
+    receipt::receipt_within,
+};
 
 /// Outcome of a submission whose caller waits for the receipt.
 #[derive(Debug)]

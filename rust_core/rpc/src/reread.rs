@@ -6,7 +6,7 @@ use foreseal_chain::View;
 use foreseal_node::Node;
 use foreseal_scheduler::checkpoint;
 
-use crate::{Error, RpcError};
+use crate::{errors::Error, rpc_error::RpcError};
 
 /// Interval of checks for the view after an unwind, and their maximum number. The node publishes the view moments
 /// after its store has unwound.

@@ -13,9 +13,10 @@ use foreseal_pool::PoolError;
 use foreseal_replication::SubmitError;
 use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
+use serde::Deserialize;
 
 use crate::{
-    DevelopmentError,
+    development::DevelopmentError,
     errors::{Error, Limit, LogLimit, LogLimitKind, ResponseSize, SyncError},
     json::{Object, write_cursor, write_data, write_quantity},
     revert,
@@ -95,6 +96,9 @@ impl From<Error> for RpcError {
             Error::CallHalted(reason) => Self::new(SERVER, halt_message(&reason)),
             Error::Call(error) => error.into(),
             Error::Estimate(error) => error.into(),
+            Error::NoRecipient => {
+                Self::new(INVALID_PARAMS, "a transaction with blobs or authorizations needs a recipient")
+            }
             Error::CallGas { max } => Self::limit("execution needs", "gas", max),
             Error::Override(error) => error.into(),
             Error::Simulate(error) => error.into(),
@@ -395,6 +399,18 @@ impl RpcError {
     /// Returns `true` if an unwind has replaced the blocks that the view of the call reads from the store.
     pub fn is_view_gone(&self) -> bool {
         self.code == NOT_FOUND && self.message == StateError::ViewGone.to_string()
+    }
+
+    /// Returns the time after which a call that was refused for a limit may be repeated; `None` if repeating it now is
+    /// allowed, or never helps.
+    pub fn retry_after(&self) -> Option<Duration> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Data {
+            retry_after_ms: u64,
+        }
+        let data = self.data.as_ref().filter(|_| self.code == LIMIT)?;
+        serde_json::from_slice(data).ok().map(|data: Data| Duration::from_millis(data.retry_after_ms))
     }
 
     /// Returns the error for a body that is not JSON.

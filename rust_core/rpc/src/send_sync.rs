@@ -7,11 +7,14 @@ use alloy_primitives::Bytes;
 use foreseal_chain::ReadMode;
 
 use crate::{
-    Argument, Context, Error, Kind, Method, Reply,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
+    method::Method,
     params::{Milliseconds, Params},
     receipt::receipt,
     receipt_wait::ReceiptRequest,
-    wait::{AfterSubmission, submit},
+    wait::{AfterSubmission, Reply, submit},
 };
 
 pub const METHODS: &[Method] = &[Method::waiting(

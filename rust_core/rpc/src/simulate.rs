@@ -8,10 +8,12 @@ use foreseal_evm::{
 use foreseal_primitives::{FoundLog, log_json_size};
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
     answer_size::{SizeBounds, min_log_size},
-    errors::SimulationLimit,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::{Error, SimulationLimit},
     json::{Object, write_block, write_list, write_log},
+    method::Method,
     pace::paced,
     params::{Params, Reason, Simulation},
     revert,

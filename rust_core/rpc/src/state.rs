@@ -2,12 +2,15 @@
 
 use alloy_primitives::{Address, U256};
 use foreseal_chain::{BlockId, HeaderAndState, View};
-use foreseal_primitives::{Account, mutant};
+use foreseal_primitives::Account;
 use foreseal_state::{State, StateReader};
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::{write_data, write_quantity},
+    method::Method,
     params::{Params, StorageWord},
 };
 
@@ -64,7 +67,7 @@ pub fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error
     loop {
         let next = context.node.pool().next_nonce(address, nonce);
         let newest = pending_nonce(context.newest_view()?.as_ref())?;
-        if newest <= nonce || mutant!("nonce-from-older-view") {
+        if newest <= nonce {
             return Ok(next.max(nonce));
         }
         nonce = newest;

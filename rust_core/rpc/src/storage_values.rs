@@ -5,8 +5,11 @@ use foreseal_scheduler::checkpoint;
 use foreseal_state::{State, StateReader};
 
 use crate::{
-    Argument, Context, Error, Kind, Limit, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::{Error, Limit},
     json::write_data,
+    method::Method,
     params::{Params, StorageKey, StorageRequests},
 };
 

@@ -5,10 +5,14 @@ use foreseal_node::Node;
 use foreseal_pool::UnverifiedTransaction;
 
 use crate::{
-    Argument, Context, Error, Kind, Method, Reply, RpcError,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
+    method::Method,
     panic_guard::guarded,
     params::Params,
-    wait::{AfterSubmission, PendingVerification, submit},
+    rpc_error::RpcError,
+    wait::{AfterSubmission, PendingVerification, Reply, submit},
 };
 
 /// Name of the method.

@@ -8,15 +8,18 @@ use std::{
 };
 
 use crate::{
-    Context, Error, Method, block_contents, blocks, calls, chain, cluster, config,
+    block_contents, blocks, calls, chain, cluster, config,
+    context::Context,
     development::{
         accounts, build_block, clock, mining, node_info, overrides, send_transaction, signing,
         snapshots_and_reorgs, state_dump,
     },
     discover::document,
-    estimates, fees, filters, finality,
+    errors::Error,
+    estimates, fees, fill_transaction, filters, finality,
     json::Object,
     logs,
+    method::Method,
     params::Params,
     preconfirmation, proofs, raw, send_sync, simulate, state, storage_values, submit, subscriptions, traces,
     transaction_status, transactions, txpool,
@@ -42,6 +45,7 @@ const FAMILIES: &[&[Method]] = &[
     DISCOVERY,
     estimates::METHODS,
     fees::METHODS,
+    fill_transaction::METHODS,
     filters::METHODS,
     finality::METHODS,
     logs::METHODS,

@@ -8,9 +8,11 @@ use foreseal_chain::{BlockId, ResolveError};
 
 use self::trace_replay::{TraceReplay, deadline, parent};
 use crate::{
-    Argument, Context, Error, Kind, Method,
-    errors::TraceError,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::{Error, TraceError},
     json::write_data,
+    method::Method,
     params::{Params, TraceConfig},
 };
 

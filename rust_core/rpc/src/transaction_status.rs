@@ -5,7 +5,14 @@ use foreseal_chain::{ExecutedBlock, View};
 use foreseal_pool::Status;
 use serde_json::Value;
 
-use crate::{Argument, Context, Error, Kind, Method, json::Object, params::Params};
+use crate::{
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
+    json::Object,
+    method::Method,
+    params::Params,
+};
 
 const HASH: Argument = Argument::required("hash", Kind::Hash);
 

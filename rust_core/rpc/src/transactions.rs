@@ -5,11 +5,14 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_chain::{ExecutedBlock, View};
 use foreseal_pool::PooledTransaction;
-use foreseal_primitives::{Transaction, mutant};
+use foreseal_primitives::Transaction;
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::{Inclusion, NULL, write_transaction},
+    method::Method,
     params::Params,
     receipt::receipt,
 };
@@ -77,9 +80,6 @@ pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<FoundTransactio
     }
     if let Some(pooled) = context.node.pool().get(hash) {
         return Ok(Some(FoundTransaction::Pooled(pooled)));
-    }
-    if mutant!("pool-read-last") {
-        return Ok(None);
     }
     included(context.newest_view()?.as_ref())
 }

@@ -10,9 +10,12 @@ use alloy_primitives::Address;
 use foreseal_pool::{PooledTransaction, SenderContent};
 
 use crate::{
-    Argument, Context, Error, Kind, Limit, Method,
     answer_size::SizeBounds,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::{Error, Limit},
     json::{Object, write_transaction},
+    method::Method,
     pace::paced,
     params::Params,
 };

@@ -11,7 +11,7 @@ use foreseal_scheduler::charge_ahead;
 use parking_lot::Mutex;
 
 use crate::{
-    Error,
+    errors::Error,
     json::write_data,
     receipt_wait::{ReceiptOutcome, ReceiptRequest, ReceiptWait},
 };

@@ -10,7 +10,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Caller, Stopped};
+use crate::{caller::Caller, stopped::Stopped};
 
 /// The work of a job. It is called exactly once; with the reason if the job does not run.
 pub type Work = Box<dyn FnOnce(Result<(), Stopped>) + Send>;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Lane;
+use crate::lane::Lane;
 
 /// Upper bounds of the buckets of queue times, in seconds.
 pub const BOUNDS: [f64; 10] = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0];

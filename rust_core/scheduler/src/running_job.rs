@@ -6,7 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Caller, Lane, Priority, Stopped, job::CancellationToken, thread::thread_cpu_time};
+use crate::{
+    caller::{Caller, Priority},
+    job::CancellationToken,
+    lane::Lane,
+    stopped::Stopped,
+    thread::thread_cpu_time,
+};
 
 /// Time between two checks of a job.
 const CHECK_INTERVAL: Duration = Duration::from_micros(500);

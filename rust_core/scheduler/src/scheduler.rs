@@ -12,10 +12,13 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
-    job::{CancellationToken, Entry, Resumption, Suspension, WaitingJob},
-    metrics::JobCounters,
+    caller::Priority,
+    fair_queue::FairQueue,
+    job::{CancellationToken, Entry, Job, Resumption, Suspension, WaitingJob},
+    lane::{Lane, LaneConfig},
+    metrics::{JobCounters, LaneStatus},
     running_job::{RunningJob, YieldHook},
+    stopped::Stopped,
     thread::lower_priority,
 };
 

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_primitives::Account;
 use revm_bytecode::Bytecode;
 
-use crate::{StateError, StateReader, StorageReader};
+use crate::reader::{StateError, StateReader, StorageReader};
 
 /// A state whose reads are compared with those of another one, until the first difference.
 pub struct ComparedState<'a> {

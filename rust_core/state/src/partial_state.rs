@@ -7,9 +7,11 @@ use foreseal_primitives::Account;
 use foreseal_trie::{NodeChange, NodeChangeKind, NodePath, RequiredKey, Trie, TrieDiff};
 
 use crate::{
-    State, StateError, StateStore, TrieName,
     account::{AccountLeaf, SlotValue},
-    state_store::{BaseBlock, StateNodes},
+    reader::StateError,
+    state::State,
+    state_store::{BaseBlock, StateNodes, StateStore},
+    trie_name::TrieName,
 };
 
 /// Trie nodes in which a state differs from an older one: a store writes them next to the flat values.

@@ -6,8 +6,10 @@ use foreseal_primitives::Account;
 use foreseal_trie::{EMPTY_ROOT, RequiredKey, Trie};
 
 use crate::{
-    State, StateError, TrieName,
     account::{AccountLeaf, SlotValue},
+    reader::StateError,
+    state::State,
+    trie_name::TrieName,
 };
 
 /// An account with the trie nodes that prove it or its absence.

@@ -7,8 +7,9 @@ use foreseal_trie::{Lookup, Trie};
 use revm_bytecode::Bytecode;
 
 use crate::{
-    NoStorage, State, StateError, StateReader, StorageReader,
     account::{AccountLeaf, SlotValue},
+    reader::{NoStorage, StateError, StateReader, StorageReader},
+    state::State,
     state_store::BaseBlock,
 };
 

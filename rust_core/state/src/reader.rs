@@ -6,7 +6,7 @@ use foreseal_trie::NodePath;
 use revm_bytecode::Bytecode;
 use serde::{Deserialize, Serialize};
 
-use crate::TrieName;
+use crate::trie_name::TrieName;
 
 /// A failure to read or change a state. A state in memory never fails; a store may.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Deserialize, Serialize)]

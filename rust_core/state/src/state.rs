@@ -12,9 +12,10 @@ use rayon::prelude::*;
 use revm_bytecode::Bytecode;
 
 use crate::{
-    StateError, TrieName,
     account::{AccountLeaf, SlotValue},
+    reader::StateError,
     state_store::{BaseBlock, analyze_code},
+    trie_name::TrieName,
 };
 
 /// Number of written slots from which an account's storage trie is updated separately, possibly on several

@@ -7,7 +7,7 @@ use foreseal_primitives::Account;
 use foreseal_trie::{LoadError, NodeSource};
 use revm_bytecode::Bytecode;
 
-use crate::{StateError, TrieName};
+use crate::{reader::StateError, trie_name::TrieName};
 
 /// States of stored blocks: flat values and trie nodes, both versioned by block.
 ///

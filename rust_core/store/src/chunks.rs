@@ -5,7 +5,7 @@
 
 use heed::RwTxn;
 
-use crate::{StoreError, key, snapshot::Snapshot, table::Table};
+use crate::{error::StoreError, key, snapshot::Snapshot, table::Table};
 
 /// Size of a piece in bytes: two of them fit exactly into a 4 KiB page, with their keys and LMDB's headers.
 const CHUNK_SIZE: usize = 2_018;

@@ -1,6 +1,10 @@
 //! Damage that one process found, for another process that has the same store open.
 
-use crate::{PageFault, Store, StoreError, pages::PageWalker};
+use crate::{
+    error::StoreError,
+    pages::{PageFault, PageWalker},
+    store::Store,
+};
 use serde::{Deserialize, Serialize};
 
 /// Damage of the store, as one process reports it to another.

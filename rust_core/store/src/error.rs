@@ -6,9 +6,10 @@ use std::{
 };
 
 use alloy_primitives::{B256, hex};
+use foreseal_primitives::UNRELEASED;
 use heed::MdbError;
 
-use crate::LogIndexError;
+use crate::log_index::LogIndexError;
 
 /// Reasons for which a store cannot be opened, read or written.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -24,11 +25,8 @@ pub enum StoreError {
     InUse { path: PathBuf },
     #[error("store has schema version {found}, newer than the supported version {supported}")]
     NewerSchema { found: u32, supported: u32 },
-    /// A read-only opening does not upgrade the store.
-    #[error(
-        "store has schema version {found}, this program works with {needed}: run `foreseal db upgrade`, or start a node on it"
-    )]
-    OlderSchema { found: u32, needed: u32 },
+    #[error("store {} {UNRELEASED}", path.display())]
+    Unreleased { path: PathBuf },
     #[error("store belongs to the chain with id {found}, expected {expected}")]
     OtherChain { found: u64, expected: u64 },
     #[error("store belongs to the chain with genesis {found}, expected {expected}")]
@@ -113,7 +111,7 @@ impl StoreError {
             | Self::NotAStore { .. }
             | Self::InUse { .. }
             | Self::NewerSchema { .. }
-            | Self::OlderSchema { .. }
+            | Self::Unreleased { .. }
             | Self::OtherChain { .. }
             | Self::OtherGenesis { .. }
             | Self::ReadOnlyDirectory { .. }

@@ -1,6 +1,6 @@
 //! Table keys. Numbers are big-endian, so that entries are sorted by number.
 
-use crate::{StoreError, table::Table};
+use crate::{error::StoreError, table::Table};
 
 /// Key of a transaction, a receipt or a step: the block number and the index in that block.
 pub(crate) type BlockItemKey = [u8; 12];

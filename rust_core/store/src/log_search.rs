@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use alloy_primitives::{B256, keccak256};
 use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
 
-use crate::{Next, Reader, StoreError, StoredLog, key, snapshot::Snapshot};
+use crate::{block::StoredLog, error::StoreError, key, log_index::Next, reader::Reader, snapshot::Snapshot};
 
 /// Maximum number of index lookups and matches in one read transaction.
 const PORTION: u64 = 1024;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Store, open::page_bytes, shared_open::open_stores};
+use crate::{open::page_bytes, shared_open::open_stores, store::Store};
 
 impl Store {
     /// Unmaps the pages of the file from this process. They remain in the page cache, from which the next access

@@ -1,19 +1,22 @@
 //! Metadata of the store: format, chain and progress.
 
+use std::path::Path;
+
 use alloy_primitives::{B256, Bytes};
 use heed::{RoTxn, RwTxn};
 
-use crate::{StoreError, StoreOptions, table::Table, unwind_log::UnwindLog};
+use crate::{error::StoreError, options::StoreOptions, table::Table, unwind_log::UnwindLog};
 
-/// Version of the tables and their content; `upgrade` documents the changes of each version.
-pub const SCHEMA: u32 = 3;
+/// Version of the tables and their content.
+pub const SCHEMA: u32 = 1;
 
-const SCHEMA_KEY: &[u8] = b"schema";
+const SCHEMA_KEY: &[u8] = b"schema_version";
+/// Key under which unreleased programs recorded a version of their own.
+const UNRELEASED_KEY: &[u8] = b"schema";
 const IDENTITY_KEY: &[u8] = b"identity";
 const PROGRESS_KEY: &[u8] = b"progress";
 const WRITER_METADATA_KEY: &[u8] = b"note";
 const ORIGINS_KEY: &[u8] = b"origins";
-const UPGRADE_KEY: &[u8] = b"upgrade";
 const UNWINDS_KEY: &[u8] = b"unwinds";
 
 const IDENTITY_BYTES: usize = 8 + 32;
@@ -36,11 +39,10 @@ pub struct Progress {
     pub steps_from: u64,
 }
 
-/// A program version that created or upgraded the store. The first one created it, each later one upgraded
-/// it. A store that was created before schema 2 lacks the entry of its creator.
+/// The program that made the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpgradeOrigin {
-    /// Schema version of the store from then on.
+pub struct StoreOrigin {
+    /// Schema version of the store.
     pub schema: u32,
     /// Version of the program.
     pub program: String,
@@ -48,7 +50,7 @@ pub struct UpgradeOrigin {
     pub at: u64,
 }
 
-impl UpgradeOrigin {
+impl StoreOrigin {
     /// Returns an entry for this program, at the time in `options`.
     pub(crate) fn now(schema: u32, options: &StoreOptions) -> Self {
         Self { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: options.at }
@@ -71,14 +73,6 @@ impl UpgradeOrigin {
         let program = String::from_utf8(program.to_vec()).ok()?;
         Some((Self { schema: u32::from_be_bytes(*schema), program, at: u64::from_be_bytes(*at) }, bytes))
     }
-}
-
-/// An upgrade step that is not complete.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnfinishedUpgrade {
-    pub to: u32,
-    /// Position at which the step continues.
-    pub position: Vec<u8>,
 }
 
 /// Number and hash of the newest block.
@@ -146,18 +140,12 @@ pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &StoreOptions) 
     let identity = [options.chain_id.to_be_bytes().as_slice(), options.genesis.as_slice()].concat();
     meta.put(txn, SCHEMA_KEY, &SCHEMA.to_be_bytes())?;
     meta.put(txn, IDENTITY_KEY, &with_checksum(&identity))?;
-    write_origins(meta, txn, &[UpgradeOrigin::now(SCHEMA, options)])?;
+    write_origins(meta, txn, &[StoreOrigin::now(SCHEMA, options)])?;
     write(meta, txn, &Progress::INITIAL)
 }
 
-/// Returns the schema version of the store; during an upgrade step, the version before the step.
-pub(crate) fn schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
-    let written = written_schema(meta, txn)?;
-    Ok(unfinished_upgrade(meta, txn)?.map_or(written, |begun| begun.to.saturating_sub(1)))
-}
-
-/// Returns the schema version that a program must support to write to the store.
-fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
+/// Returns the schema version of the store.
+fn schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     let damaged = |why| meta.damaged(SCHEMA_KEY, why);
     let schema = meta.get(txn, SCHEMA_KEY)?.ok_or_else(|| damaged("it is missing"))?;
     match u32::from_be_bytes(schema.try_into().map_err(|_| damaged("it does not have 4 bytes"))?) {
@@ -166,20 +154,20 @@ fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     }
 }
 
-/// Returns the programs that created and upgraded the store, oldest first.
-pub(crate) fn origins(meta: &Table, txn: &RoTxn<'_>) -> Result<Vec<UpgradeOrigin>, StoreError> {
+/// Returns the programs that made the store, oldest first.
+pub(crate) fn origins(meta: &Table, txn: &RoTxn<'_>) -> Result<Vec<StoreOrigin>, StoreError> {
     let stored = read_checked_any_length(meta, txn, ORIGINS_KEY)?.unwrap_or_default();
     let (mut rest, mut origins) = (stored, Vec::new());
     while !rest.is_empty() {
         let damaged = || meta.damaged(ORIGINS_KEY, "it is not a list of programs");
-        let (origin, after) = UpgradeOrigin::decode(rest).ok_or_else(damaged)?;
+        let (origin, after) = StoreOrigin::decode(rest).ok_or_else(damaged)?;
         origins.push(origin);
         rest = after;
     }
     Ok(origins)
 }
 
-fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[UpgradeOrigin]) -> Result<(), StoreError> {
+fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[StoreOrigin]) -> Result<(), StoreError> {
     let mut bytes = Vec::new();
     for origin in origins {
         origin.encode(&mut bytes);
@@ -187,53 +175,17 @@ fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[UpgradeOrigin]) -
     meta.put(txn, ORIGINS_KEY, &with_checksum(&bytes))
 }
 
-/// Returns the position at which an upgrade step to schema `to` continues; empty at first. A
-/// step that was begun by a program that did not record the schema starts again: an older
-/// program may have written to the store since.
-pub(crate) fn upgrade_position(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Vec<u8>, StoreError> {
-    let recorded = written_schema(meta, txn)? == to;
-    let begun = unfinished_upgrade(meta, txn)?.filter(|begun| recorded && begun.to == to);
-    Ok(begun.map(|begun| begun.position).unwrap_or_default())
-}
-
-/// Returns the upgrade step in progress.
-pub(crate) fn unfinished_upgrade(
+/// Rejects the store at `path` if it belongs to another chain, to an unreleased program or to a newer one.
+pub(crate) fn check(
+    path: &Path,
     meta: &Table,
     txn: &RoTxn<'_>,
-) -> Result<Option<UnfinishedUpgrade>, StoreError> {
-    let Some(stored) = read_checked_any_length(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
-    let damaged = || meta.damaged(UPGRADE_KEY, "it is too short");
-    let (to, position) = stored.split_first_chunk().ok_or_else(damaged)?;
-    Ok(Some(UnfinishedUpgrade { to: u32::from_be_bytes(*to), position: position.to_vec() }))
-}
-
-/// Records the position of an upgrade step. From its first piece on, programs
-/// for the previous schema reject the store.
-pub(crate) fn write_unfinished_upgrade(
-    meta: &Table,
-    txn: &mut RwTxn<'_>,
-    begun: &UnfinishedUpgrade,
+    options: &StoreOptions,
 ) -> Result<(), StoreError> {
-    meta.put(txn, SCHEMA_KEY, &begun.to.to_be_bytes())?;
-    meta.put(txn, UPGRADE_KEY, &with_checksum(&[begun.to.to_be_bytes().as_slice(), &begun.position].concat()))
-}
-
-/// Completes an upgrade step: the store now has the schema of `origin`.
-pub(crate) fn finish_upgrade_step(
-    meta: &Table,
-    txn: &mut RwTxn<'_>,
-    origin: &UpgradeOrigin,
-) -> Result<(), StoreError> {
-    let mut origins = origins(meta, txn)?;
-    origins.push(origin.clone());
-    write_origins(meta, txn, &origins)?;
-    meta.delete(txn, UPGRADE_KEY)?;
-    meta.put(txn, SCHEMA_KEY, &origin.schema.to_be_bytes())
-}
-
-/// Rejects another chain, and a schema newer than this program's. The caller upgrades an older schema.
-pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &StoreOptions) -> Result<(), StoreError> {
-    let found = written_schema(meta, txn)?;
+    if meta.get(txn, UNRELEASED_KEY)?.is_some() {
+        return Err(StoreError::Unreleased { path: path.to_owned() });
+    }
+    let found = schema(meta, txn)?;
     if found > SCHEMA {
         return Err(StoreError::NewerSchema { found, supported: SCHEMA });
     }

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{StoreError, open::DATA_FILE, pages::is_sound_meta};
+use crate::{error::StoreError, open::DATA_FILE, pages::is_sound_meta};
 
 /// Page sizes that LMDB can use: the memory page size of the machine that created the file.
 const PAGE_SIZES: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];

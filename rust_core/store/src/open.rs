@@ -4,7 +4,6 @@
 use std::{
     fs::{self, File},
     io,
-    ops::ControlFlow,
     os::unix::fs::MetadataExt,
     path::Path,
 };
@@ -12,9 +11,10 @@ use std::{
 use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls, types::Bytes};
 
 use crate::{
-    SCHEMA, StoreError, StoreOptions, UpgradeProgress, free_pages, meta,
+    error::StoreError,
+    free_pages, meta,
+    options::StoreOptions,
     table::{Table, Tables},
-    upgrade::{STEPS, upgrade},
 };
 
 pub(crate) const DATA_FILE: &str = "data.mdb";
@@ -22,28 +22,18 @@ pub(crate) const DATA_FILE: &str = "data.mdb";
 /// of them, so it is no larger than needed.
 const MAX_TABLES: u32 = 20;
 
-/// Opens the files in the folder `path`, which is created if absent. An older schema is upgraded; `report`
-/// receives the progress and may interrupt the upgrade.
-pub(crate) fn open(
-    path: &Path,
-    options: &StoreOptions,
-    report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
-) -> Result<(Env<WithoutTls>, Tables), StoreError> {
+/// Opens the files in the folder `path`, which is created if absent.
+pub(crate) fn open(path: &Path, options: &StoreOptions) -> Result<(Env<WithoutTls>, Tables), StoreError> {
     let env = open_files(path, options)?;
-    let meta = init_metadata(path, &env, options)?;
-    let found = meta::schema(&meta, &*env.read_txn()?)?;
-    if found < SCHEMA && options.read_only {
-        return Err(StoreError::OlderSchema { found, needed: SCHEMA });
-    }
+    init_metadata(path, &env, options)?;
     let tables = open_tables(&env)?;
-    upgrade(&env, &tables, options, STEPS, report)?;
     if !options.read_only {
         env.clear_stale_readers()?;
     }
     Ok((env, tables))
 }
 
-/// Same as [`open`], only for copying: an older schema is not upgraded.
+/// Same as [`open`], only for copying: of the tables, it opens `meta` alone.
 pub(crate) fn open_to_copy(
     path: &Path,
     options: &StoreOptions,
@@ -190,7 +180,7 @@ fn init_metadata(path: &Path, env: &Env<WithoutTls>, options: &StoreOptions) -> 
         meta::create(&meta, &mut txn, options)?;
         txn.commit()?;
     }
-    meta::check(&meta, &*env.read_txn()?, options)?;
+    meta::check(path, &meta, &*env.read_txn()?, options)?;
     Ok(meta)
 }
 

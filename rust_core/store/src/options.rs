@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 
-use crate::StateCacheSizes;
+use crate::state::cache_sizes::StateCacheSizes;
 
 /// Settings of a store, and the chain that it must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct StoreOptions {
     pub withdrawals_in_state: bool,
     /// `true` to open for reading only: nothing but the lock file is written.
     pub read_only: bool,
-    /// Current Unix time in seconds, recorded in a store that is created or upgraded.
+    /// Current Unix time in seconds, recorded in a store that is created.
     pub at: u64,
     /// Capacities of the caches of read state.
     pub caches: StateCacheSizes,

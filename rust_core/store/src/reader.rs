@@ -6,7 +6,11 @@ use alloy_primitives::{B256, Bytes};
 use foreseal_primitives::{Block, Receipt, Transaction};
 
 use crate::{
-    BlockRecord, BlockWithoutLogs, Progress, Store, StoreError, StoredLog, StoredStep, snapshot::Snapshot,
+    block::{BlockRecord, BlockWithoutLogs, StoredLog, StoredStep},
+    error::StoreError,
+    meta::Progress,
+    snapshot::Snapshot,
+    store::Store,
 };
 
 /// Read access to the store until a block is unwound; from then on

@@ -6,12 +6,12 @@
 use std::{ops::ControlFlow, path::Path};
 
 use crate::{
-    PageFault, Store, StoreError,
     block::write::Indexes,
-    error::FREE,
+    error::{FREE, StoreError},
     meta,
-    pages::{PageItem, PageWalker},
+    pages::{PageFault, PageItem, PageWalker},
     snapshot::Snapshot,
+    store::Store,
     table::{Table, Tables},
 };
 
@@ -77,7 +77,7 @@ impl Store {
         target: &Path,
         report: &mut dyn FnMut(RewriteStatus) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
-        let options = crate::StoreOptions { read_only: false, ..*self.options() };
+        let options = crate::options::StoreOptions { read_only: false, ..*self.options() };
         let made = Self::open(target, options)?;
         self.copy_tables(&made, report)?;
         let Some(head) = made.progress()?.head else { return Ok(made) };

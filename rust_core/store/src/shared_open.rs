@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    ops::ControlFlow,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Weak,
@@ -12,7 +11,11 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{Store, StoreError, StoreOptions, UpgradeProgress, store::StoreInner};
+use crate::{
+    error::StoreError,
+    options::StoreOptions,
+    store::{Store, StoreInner},
+};
 
 /// Time to wait for a store that another thread is closing.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -33,18 +36,6 @@ impl Store {
     /// # Errors
     /// Rejects a store that does not match `options`, and leaves it unchanged.
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self, StoreError> {
-        Self::open_with_progress(path, options, &mut |_| ControlFlow::Continue(()))
-    }
-
-    /// Same as [`Self::open`]; `report` receives the progress of a schema upgrade and may interrupt it.
-    ///
-    /// # Errors
-    /// The errors of [`Self::open`], and [`StoreError::Interrupted`]: the next opening continues the upgrade.
-    pub fn open_with_progress(
-        path: impl AsRef<Path>,
-        options: StoreOptions,
-        report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
-    ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let mut stores = STORES.lock();
         stores.retain(|(_, store)| store.strong_count() > 0);
@@ -65,7 +56,7 @@ impl Store {
         if let Some(closing) = canonical.and_then(heed::env_closing_event) {
             closing.wait_timeout(CLOSING);
         }
-        let store = Self::open_new(path, options, report)?;
+        let store = Self::open_new(path, options)?;
         let canonical = fs::canonicalize(path).map_err(StoreError::io("read", path))?;
         stores.push((canonical, store.downgrade()));
         Ok(store)

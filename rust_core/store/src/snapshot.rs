@@ -2,7 +2,7 @@
 
 use heed::{RoTxn, WithoutTls};
 
-use crate::{Progress, StoreError, meta, table::Tables};
+use crate::{error::StoreError, meta, meta::Progress, table::Tables};
 
 /// A transaction and the tables that it reads. The read methods are
 /// in the modules of the data that they read.

@@ -1,13 +1,18 @@
 //! Sizes of the store.
 
-use crate::{Progress, Store, StoreError, UpgradeOrigin, open::page_bytes};
+use crate::{
+    error::StoreError,
+    meta::{Progress, StoreOrigin},
+    open::page_bytes,
+    store::Store,
+};
 
 /// Sizes of the store and its tables, and its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     pub progress: Progress,
-    /// Programs that created and upgraded it, oldest first.
-    pub origins: Vec<UpgradeOrigin>,
+    /// Programs that made it, oldest first.
+    pub origins: Vec<StoreOrigin>,
     pub tables: Vec<TableStats>,
     /// Bytes of the map in use, including free pages.
     pub map_used: u64,

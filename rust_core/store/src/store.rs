@@ -1,7 +1,6 @@
 //! The store: one writer, any number of readers.
 
 use std::{
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock, Weak},
 };
@@ -12,11 +11,14 @@ use heed::{Env, RoTxn, RwTxn, WithoutTls};
 use parking_lot::Mutex;
 
 use crate::{
-    Progress, SealedBlock, StoreError, StoreOptions, StoredHead, UpgradeOrigin, UpgradeProgress,
     block::write::{Indexes, append, prune_steps},
+    error::StoreError,
     meta,
+    meta::{Progress, StoreOrigin, StoredHead},
     nodes::{NodeWrites, prune_proof_window, replace_versions},
     open::{check_location, open},
+    options::StoreOptions,
+    sealed::SealedBlock,
     snapshot::{Snapshot, TransactionInfo},
     state::{StateCache, StateWrites},
     table::Tables,
@@ -49,12 +51,8 @@ pub(crate) struct StoreInner {
 
 impl Store {
     /// Opens the files, which this process does not have open.
-    pub(crate) fn open_new(
-        path: &Path,
-        options: StoreOptions,
-        report: &mut dyn FnMut(UpgradeProgress) -> ControlFlow<()>,
-    ) -> Result<Self, StoreError> {
-        let (env, tables) = open(path, &options, report)?;
+    pub(crate) fn open_new(path: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        let (env, tables) = open(path, &options)?;
         let (path, state_cache) = (path.to_owned(), StateCache::new(&options.caches));
         let (progress, damage) = (Mutex::default(), OnceLock::new());
         Ok(Self {
@@ -88,8 +86,8 @@ impl Store {
         self.read(|snapshot, _| meta::writer_metadata(&snapshot.tables.meta, snapshot.txn))
     }
 
-    /// Returns the programs that created and upgraded the store, oldest first.
-    pub fn origins(&self) -> Result<Vec<UpgradeOrigin>, StoreError> {
+    /// Returns the programs that made the store, oldest first.
+    pub fn origins(&self) -> Result<Vec<StoreOrigin>, StoreError> {
         self.read(|snapshot, _| meta::origins(&snapshot.tables.meta, snapshot.txn))
     }
 

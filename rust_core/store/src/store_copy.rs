@@ -10,8 +10,12 @@ use std::{
 use heed::{CompactionOption, Env, WithoutTls};
 
 use crate::{
-    Progress, Store, StoreError, StoreOptions, meta,
+    error::StoreError,
+    meta,
+    meta::Progress,
     open::{open_to_copy, page_bytes},
+    options::StoreOptions,
+    store::Store,
     table::Table,
 };
 
@@ -20,7 +24,7 @@ const CHUNK_SIZE: usize = 1 << 20;
 /// Maximum number of times that a copy starts over because the store was written meanwhile.
 const ATTEMPTS: u32 = 100;
 
-/// A store to be copied in its state at one moment. It may have an older schema than this program.
+/// A store to be copied in its state at one moment.
 pub struct StoreCopy {
     env: Env<WithoutTls>,
     meta: Table,
@@ -41,11 +45,6 @@ impl StoreCopy {
     pub fn open(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
         let (env, meta) = open_to_copy(path, &StoreOptions { read_only: true, ..*options })?;
         Ok(Self { env, meta })
-    }
-
-    /// Returns the schema version of the store.
-    pub fn schema(&self) -> Result<u32, StoreError> {
-        meta::schema(&self.meta, &*self.env.read_txn()?)
     }
 
     /// Returns the progress of the store.

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use heed::{Database, PutFlags, RoTxn, RwTxn, types::Bytes};
 
-use crate::{LogIndex, StoreError};
+use crate::{error::StoreError, log_index::LogIndex};
 
 /// A key and its value, borrowed from the map.
 pub(crate) type Entry<'t> = (&'t [u8], &'t [u8]);

@@ -3,11 +3,14 @@
 use foreseal_state::StateChanges;
 
 use crate::{
-    Store, StoreError, StoredHead,
     block::unwind::{restore_step_window, unwind_block},
-    meta, nodes,
+    error::StoreError,
+    meta,
+    meta::StoredHead,
+    nodes,
     snapshot::Snapshot,
     state,
+    store::Store,
 };
 
 /// Treatment of the trie nodes in an unwind.

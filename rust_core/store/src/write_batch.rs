@@ -2,7 +2,7 @@
 
 use heed::RwTxn;
 
-use crate::{StoreError, table::Table};
+use crate::{error::StoreError, table::Table};
 
 /// Entries of one table. Sorted writes visit each page of the table once.
 #[derive(Default)]

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, Bytes};
 
-use crate::{Key, KeyTooLong, Trie};
+use crate::{
+    key::{Key, KeyTooLong},
+    trie::Trie,
+};
 
 /// A trie from bytes to bytes that changes in place. Changes are buffered until a result needs their hashes.
 #[derive(Clone, Default)]

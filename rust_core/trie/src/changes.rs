@@ -6,10 +6,12 @@
 use alloy_primitives::Bytes;
 
 use crate::{
-    Key, LoadError, NodePath, NodeSource, Value, encode,
+    encode,
     iter::TrieIter,
+    key::Key,
     load,
-    node::{Branch, Child, Leaf, Node},
+    node::{Branch, Child, Leaf, Node, Value},
+    source::{LoadError, NodePath, NodeSource},
 };
 
 /// The change of the stored node at one path.

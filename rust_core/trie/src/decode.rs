@@ -6,8 +6,8 @@ use foreseal_keccak::keccak;
 use triomphe::Arc;
 
 use crate::{
-    Key, MAX_KEY_BYTES, Value,
-    node::{Branch, BranchHeader, Child, Leaf, Node, Reference},
+    key::{Key, MAX_KEY_BYTES},
+    node::{Branch, BranchHeader, Child, Leaf, Node, Reference, Value},
 };
 
 /// Reasons for which bytes are rejected as the referenced node.

@@ -1,8 +1,9 @@
 //! Walks from a node down to the values of keys.
 
 use crate::{
-    Change, Lookup,
+    change::Change,
     key::{nibble, shared_prefix},
+    lookup::Lookup,
     node::{Child, Node},
 };
 

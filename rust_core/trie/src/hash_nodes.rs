@@ -6,8 +6,8 @@ use alloy_primitives::B256;
 use foreseal_keccak::keccak_batch;
 
 use crate::{
-    Value, encode,
-    node::{Branch, BranchHeader, Child, Node, Reference, prefetch_reference_counts},
+    encode,
+    node::{Branch, BranchHeader, Child, Node, Reference, Value, prefetch_reference_counts},
     update_plan::{ChildSlot, PlannedBranch, PlannedNode, UpdatePlan},
 };
 

@@ -3,8 +3,10 @@
 use triomphe::Arc;
 
 use crate::{
-    Key, LoadError, NodeSource, Value, load,
-    node::{Child, Leaf, Node},
+    key::Key,
+    load,
+    node::{Child, Leaf, Node, Value},
+    source::{LoadError, NodeSource},
 };
 
 /// Iterates over all keys and values. Nodes that are not in memory are loaded but not cached.

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{B256, Bytes};
 
-use crate::{Change, Key, Trie};
+use crate::{change::Change, key::Key, trie::Trie};
 
 /// A trie whose keys are the RLP of the positions 0, 1, 2 and so on. It grows at its end.
 #[derive(Clone, Default)]

@@ -13,9 +13,10 @@ use foreseal_keccak::keccak_batch;
 use rayon::prelude::*;
 
 use crate::{
-    Key, LoadError, NodePath, NodeSource, Value,
     decode::{self, NodeDecodeError},
-    node::{Branch, BranchHeader, Child, Node, Reference},
+    key::Key,
+    node::{Branch, BranchHeader, Child, Node, Reference, Value},
+    source::{LoadError, NodePath, NodeSource},
 };
 
 /// Number of nodes of a level that one task of the thread pool loads.

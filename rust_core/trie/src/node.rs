@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 use triomphe::{Arc, ThinArc};
 
-use crate::Key;
+use crate::key::Key;
 
 /// Invariant of lookups and changes: the nodes were loaded before.
 pub(crate) const MUST_BE_LOADED: &str = "every node that the keys reach has been loaded";

@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 use crate::{
-    Change, Value, get,
-    node::{Branch, Child},
+    change::Change,
+    get,
+    node::{Branch, Child, Value},
     update_plan::{BranchValue, ChildSlot, UpdatePlan, next_group},
 };
 

@@ -3,11 +3,12 @@
 use alloy_primitives::B256;
 
 use crate::{
-    EMPTY_ROOT, LoadError, NodeSource, RequiredKey, Trie, TrieDiff, Value,
-    changes::Comparison,
+    changes::{Comparison, TrieDiff},
     evict::Eviction,
-    load::{self, Threads},
-    node::{Child, Node, Reference},
+    load::{self, RequiredKey, Threads},
+    node::{Child, Node, Reference, Value},
+    source::{LoadError, NodeSource},
+    trie::{EMPTY_ROOT, Trie},
 };
 
 impl<V: Value> Trie<V> {

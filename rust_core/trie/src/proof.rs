@@ -3,9 +3,10 @@
 use alloy_primitives::Bytes;
 
 use crate::{
-    Trie, Value, encode,
+    encode,
     key::{nibble, shared_prefix},
-    node::{Branch, MUST_BE_LOADED, Node, Reference},
+    node::{Branch, MUST_BE_LOADED, Node, Reference, Value},
+    trie::Trie,
 };
 
 impl<V: Value> Trie<V> {

@@ -4,10 +4,14 @@ use alloy_primitives::{B256, b256, keccak256};
 use rayon::prelude::*;
 
 use crate::{
-    Change, Key, LoadError, Lookup, NodeSource, Value, get,
+    change::Change,
+    get,
     iter::TrieIter,
-    node::{Child, Node},
+    key::Key,
+    lookup::Lookup,
+    node::{Child, Node, Value},
     parallel_update,
+    source::{LoadError, NodeSource},
     update_plan::{ChildSlot, UpdatePlan},
 };
 

@@ -8,8 +8,9 @@ use std::ops::Range;
 use triomphe::Arc;
 
 use crate::{
-    Change, Key, Value,
-    node::{Branch, Child, Leaf, MUST_BE_LOADED, Node},
+    change::Change,
+    key::Key,
+    node::{Branch, Child, Leaf, MUST_BE_LOADED, Node, Value},
 };
 
 /// A child position in the tree under construction.

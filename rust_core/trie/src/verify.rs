@@ -5,8 +5,8 @@ use alloy_rlp::{Header, PayloadView};
 use foreseal_keccak::keccak;
 
 use crate::{
-    EMPTY_ROOT,
     decode::{hex_prefix, string},
+    trie::EMPTY_ROOT,
 };
 
 /// Reasons for which a proof is invalid.

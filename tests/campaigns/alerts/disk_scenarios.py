@@ -13,7 +13,7 @@ from foreseal.cluster.launched_process import LaunchedProcess
 from foreseal.ports import next_free_port
 from live import DEV_ACCOUNTS, LiveNode, RpcFailure, live_node
 from live.faulty_disk import FaultyDisk
-from live.process import foreseal_command, stopping
+from live.process import command_with, stopping
 from live.proxies import require_program
 from live.sending import Sender
 
@@ -70,8 +70,8 @@ def slow_disk(folder: Path) -> Iterator[Started]:
     """Delay every sync and write of a node, so that its store falls behind its blocks."""
     disk = FaultyDisk(folder)
     datadir = str(folder / "chain")
-    options = ("--port", "0", "--datadir", datadir, "--block-time", "1s", "--store-backlog", str(_BACKLOG))
-    with stopping(LiveNode(disk.under([foreseal_command(), "dev", *options]))) as node:
+    command = [*command_with({"store.backlog": _BACKLOG}), "dev", "--port", "0"]
+    with stopping(LiveNode(disk.under([*command, "--datadir", datadir, "--block-time", "1s"]))) as node:
         sender = Sender(node.rpc, DEV_ACCOUNTS[0])
 
         def send() -> None:

@@ -36,7 +36,7 @@ _RETAINED, _MEMORY = 1_500, str(2 << 30)
 def rejected_callers(folder: Path) -> Iterator[Started]:
     """Exceed the rate of a public address, and the maximum of connections."""
     del folder
-    with live_node("--public", "--public-rate", "1/s", "--public-burst", "1", "--max-connections", "1") as node:
+    with live_node("--public", "--public-rate", "1/s", "--max-connections", "1") as node:
         upgrade = {
             "Connection": "Upgrade",
             "Upgrade": "websocket",
@@ -130,7 +130,7 @@ def full_pool(folder: Path) -> Iterator[Started]:
 def emptied_pool(folder: Path) -> Iterator[Started]:
     """Drop many large transactions from the pool of a node that may retain their memory."""
     del folder
-    with live_node("--block-time", "60s", "--memory", _MEMORY, "--max-free-memory", str(1 << 30)) as node:
+    with live_node("--block-time", "60s", "--memory", _MEMORY, values={"max_free_memory": 1 << 30}) as node:
         hashes = []
         for number in range(_RETAINED):
             nonce, sender = divmod(number, len(DEV_ACCOUNTS))

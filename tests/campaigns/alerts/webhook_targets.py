@@ -4,9 +4,8 @@ import contextlib
 import http.server
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from http_thread import running_server
+from http_thread import QuietHandler, running_server
 
 
 @contextlib.contextmanager
@@ -25,14 +24,10 @@ def unavailable_targets(folder: Path, count: int) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _targets(folder: Path, status: int, count: int) -> Iterator[str]:
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(status)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
+            self.read_body()
+            self.respond(status)
 
     secret = folder / "webhook.secret"
     secret.write_text("whsec_" + "A" * 43 + "=")

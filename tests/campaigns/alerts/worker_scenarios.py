@@ -34,7 +34,7 @@ def killed_worker(folder: Path) -> Iterator[Started]:
 @contextlib.contextmanager
 def hung_worker(folder: Path) -> Iterator[Started]:
     """Stop a worker with SIGSTOP, without a supervisor that replaces it."""
-    with _node_with_workers(folder, "--heartbeat-timeout", "0s", "--busy-timeout", "0s") as (node, admin):
+    with _node_with_workers(folder, "--heartbeat-timeout", "0s") as (node, admin):
         stopped = _workers(node.process.pid)[0]
         try:
             yield Started({"foreseal": [admin]}, lambda: os.kill(stopped, signal.SIGSTOP), is_healthy_first=True)
@@ -45,8 +45,10 @@ def hung_worker(folder: Path) -> Iterator[Started]:
 @contextlib.contextmanager
 def lagging_worker(folder: Path) -> Iterator[Started]:
     """Stop a worker with SIGSTOP while steps are made."""
-    options = ("--heartbeat-timeout", "0s", "--busy-timeout", "0s")
-    with _node_with_workers(folder, *options) as (node, admin), contextlib.closing(Rpc(f"http://{admin}")) as rpc:
+    with (
+        _node_with_workers(folder, "--heartbeat-timeout", "0s") as (node, admin),
+        contextlib.closing(Rpc(f"http://{admin}")) as rpc,
+    ):
         stopped = _workers(node.process.pid)[0]
         nonces = iter(range(1_000_000))
 

@@ -1,6 +1,5 @@
 """The long form of the campaign, with its result in a file: `make cluster-faults`."""
 
-import shutil
 import signal
 import sys
 import tempfile
@@ -34,12 +33,7 @@ def main() -> int:
     violations = [f"{kind}: {detail}" for kind, detail in campaign.report.violations]
     show(summary, violations)
     command = f"make cluster-faults FAULTS={given.faults} SEED={given.seed}"
-    code = conclude(summary, violations, given.save, (command, ()))
-    if code:
-        print(f"recording and data are in {folder}")
-    else:
-        shutil.rmtree(folder)
-    return code
+    return conclude(summary, violations, given.save, (command, ()), folder)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """A rolling upgrade of a whole cluster, with its result in a file: `make cluster-upgrade`."""
 
-import shutil
 import signal
 import sys
 import tempfile
@@ -30,13 +29,9 @@ def main() -> int:
     show(summary, upgrade.problems)
     for phase in summary.phases:
         print(f"  {phase}")
-    code = conclude(summary, upgrade.problems, given.save, (f"make cluster-upgrade SEED={given.seed}", ()))
-    if code:
-        write(upgrade.recording, folder / "recording.jsonl")
-        print(f"recording and data are in {folder}")
-    else:
-        shutil.rmtree(folder)
-    return code
+    write(upgrade.recording, folder / "recording.jsonl")
+    origins = f"make cluster-upgrade SEED={given.seed}", ()
+    return conclude(summary, upgrade.problems, given.save, origins, folder)
 
 
 if __name__ == "__main__":

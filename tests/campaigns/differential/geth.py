@@ -18,9 +18,10 @@ import pytest
 
 from live import Rpc
 from live.process import PeerProcess
-from repository import ROOT
+from repository import CAMPAIGNS, ROOT
 
-HERE = Path(__file__).parent / "geth"
+MODULE = CAMPAIGNS / "libraries" / "golang"
+"""Module of Go whose go.mod pins geth."""
 PROGRAM = ROOT / "target" / "differential" / "geth"
 INIT_TIME = 120.0
 CALL_TIME = 120.0
@@ -44,7 +45,7 @@ def build() -> None:
     with (PROGRAM.parent / ".exclusive").open("w") as exclusive:
         fcntl.flock(exclusive, fcntl.LOCK_EX)
         command = ["go", "build", "-mod=readonly", "-o", str(PROGRAM), "github.com/ethereum/go-ethereum/cmd/geth"]
-        subprocess.run(command, cwd=HERE, check=True, timeout=BUILD_TIME)
+        subprocess.run(command, cwd=MODULE, check=True, timeout=BUILD_TIME)
 
 
 @contextlib.contextmanager

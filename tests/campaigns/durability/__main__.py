@@ -1,6 +1,5 @@
 """The long form of the campaign, with its result in a file: `make kills`."""
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -29,12 +28,7 @@ def main() -> int:
     summary = campaign.run(given.kills)
     faults = campaign.record.faults
     show(summary, faults)
-    code = conclude(summary, faults, given.save, (command, ("granian", "uvloop")))
-    if code:
-        print(f"the data directory is kept: {folder}")
-    else:
-        shutil.rmtree(folder)
-    return code
+    return conclude(summary, faults, given.save, (command, ("granian", "uvloop")), folder)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import orjson
+from benches.result_file import save
 
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from fuzz.campaign import Run, build, fuzz, rust_targets, versions
 from fuzz.targets import TARGETS
 

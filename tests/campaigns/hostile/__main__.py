@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
+from benches.result_file import save
 
 from hostile.build import TRANSPORTS, Build
 from hostile.campaign import Campaign, Plan
@@ -105,7 +105,7 @@ def _save(file: Path | None, build: Build, trials: Sequence[Trial]) -> None:
         "failed": sorted({f"{trial.pattern} on {trial.transport}" for trial in trials if trial.failures}),
         "trials": [dataclasses.asdict(trial) for trial in trials],
     }
-    file.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    save(report, file)
 
 
 if __name__ == "__main__":

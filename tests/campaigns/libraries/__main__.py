@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--flows", nargs="+", choices=FLOWS, default=FLOWS)
     parser.add_argument("--rounds", type=int, default=30, help="Rounds of each script flow.")
+    parser.add_argument("--watched-blocks", type=int, default=20, help="Blocks during which events are watched.")
     parser.add_argument("--jobs", type=int, default=2, help="Libraries that run at once.")
     parser.add_argument("--requests", type=Path, help="Folder for logs of all requests over HTTP and their responses.")
     given = parser.parse_args()
@@ -31,7 +32,8 @@ def main() -> int:
         if not outcome.is_passed:
             print(outcome, flush=True)
 
-    plan = Plan(given.rounds, given.seed, given.endpoints, given.modes, given.flows, given.requests)
+    choice = given.endpoints, given.modes, given.flows
+    plan = Plan(given.rounds, given.seed, *choice, given.requests, given.watched_blocks)
     report = run(plan, [library for library in LIBRARIES if library.name in given.libraries], shown, given.jobs)
     print(report.table(), flush=True)
     for name, reason in report.skipped.items():

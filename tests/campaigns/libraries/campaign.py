@@ -23,21 +23,20 @@ from libraries.chains import (
     node,
 )
 from libraries.library import LIBRARIES, Library, NotInstalled
-from libraries.plan import FLOWS, SCRIPT_FLOWS, ChainKind, Group, Plan
+from libraries.plan import ACCOUNTS, FLOWS, SCRIPT_FLOWS, ChainKind, Group, Plan
 from libraries.request_log import recorded
 from libraries.restarts import restartable
 from live import DEV_ACCOUNTS
 from live.accounts import key_of
 from live.contracts import CONTRACTS
+from repository import ROOT
 
 AUTOMINE_MS = 200
 """Longest random pause before a round under automine, in milliseconds."""
-ROUND_MS = 90_000
-"""A round that takes longer has failed."""
+ROUND_MS = 50_000
+"""A round that takes longer has failed. The watched blocks are added."""
 
 _PROCESS_TIME = 1800.0
-# Accounts of one endpoint: one for each script flow, one for the other flows, the spender.
-_ACCOUNTS_EACH = 5
 _VALUE = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -226,8 +225,8 @@ class _Task:
     def create(cls, library: str, endpoint: str, mode: str, group: Group, index: int, chain: Chain) -> "_Task":
         """Return the task of a group at the endpoint with this index."""
         url = chain.url if endpoint == CONTROL else chain.url + endpoint.rstrip("/")
-        first = index % len(ENDPOINTS) * _ACCOUNTS_EACH
-        account, spender = first + group.account, first + _ACCOUNTS_EACH - 1
+        first = index % len(ENDPOINTS) * ACCOUNTS
+        account, spender = first + group.account, first + group.spender
         return cls(library, endpoint, mode, group.flows, url, account, spender, chain.restart)
 
     @property
@@ -247,7 +246,8 @@ def _run_task(plan: Plan, command: list[str], task: _Task) -> list[Outcome]:
             "LIBRARY_ROUNDS": str(plan.rounds),
             "FORESEAL_SEED": str(plan.seed + task.account),
             "LIBRARY_BLOCK_MS": str(AUTOMINE_MS if task.mode == "automine" else BLOCK_SECONDS * 1000),
-            "LIBRARY_ROUND_MS": str(ROUND_MS),
+            "LIBRARY_ROUND_MS": str(ROUND_MS + plan.watched_blocks * BLOCK_SECONDS * 1000),
+            "LIBRARY_WATCHED_BLOCKS": str(plan.watched_blocks),
             "LIBRARY_CONTRACTS": str(CONTRACTS),
             "LIBRARY_RESTART": str(task.restart or ""),
         }
@@ -261,11 +261,17 @@ def _run_task(plan: Plan, command: list[str], task: _Task) -> list[Outcome]:
         )
     outcomes = {flow: Outcome(task.library, task.endpoint, task.mode, flow) for flow in task.flows}
     patterns: dict[str, str] = {}
-    for line in ended.stdout.splitlines():
+    for line in _without_root(ended.stdout).splitlines():
         if line.startswith('{"flow"'):
             found = json.loads(line)
             outcomes[found["flow"]].add(found, patterns)
     for outcome in outcomes.values():
         if not outcome.rounds:
-            outcome.add({"ok": False, "error": f"the program printed no round: {ended.stderr[-400:]}"}, patterns)
+            error = f"the program printed no round: {_without_root(ended.stderr)[-400:]}"
+            outcome.add({"ok": False, "error": error}, patterns)
     return list(outcomes.values())
+
+
+def _without_root(output: str) -> str:
+    """Return what a program printed, with paths relative to the repository."""
+    return output.replace(f"file://{ROOT}/", "").replace(f"{ROOT}/", "")

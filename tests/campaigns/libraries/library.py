@@ -12,7 +12,7 @@ from pathlib import Path
 
 from live.contracts import CONTRACTS
 from npm import find_node, install
-from repository import CAMPAIGNS, ROOT
+from repository import CAMPAIGNS, ROOT, TESTS
 
 HERE = Path(__file__).parent
 JAVASCRIPT, GO, PYTHON = HERE / "javascript", HERE / "golang", HERE / "python"
@@ -45,12 +45,12 @@ class Library:
     flows: tuple[str, ...] = ("deploy", "allowance", "transfer", "replacement", "confirmations", "events", "restart")
 
 
-def javascript(file: str, folder: Path = JAVASCRIPT) -> Callable[[], list[str]]:
-    """Return the command of a file of a folder with packages of its own."""
+def javascript(file: str, folder: Path = JAVASCRIPT, packages: Path = TESTS) -> Callable[[], list[str]]:
+    """Return the command of a file of a folder; `packages` has the package-lock.json of what it imports."""
 
     def command() -> list[str]:
         _require("node", "npm")
-        install(folder, INSTALL_TIME)
+        install(packages, INSTALL_TIME)
         return [find_node(), str(folder / file)]
 
     return command
@@ -181,7 +181,12 @@ LIBRARIES = [
     Library("alloy", "2.5.0", rust),
     Library("cast", "1.7.1", foundry("cast_flows"), ("deploy", "allowance", "transfer", "replacement", "events")),
     Library("forge", "1.7.1", foundry("forge_flows"), ("deploy", "allowance", "transfer")),
-    Library("permissionless", "0.4.1", javascript("flows.mjs", PERMISSIONLESS), ("deploy", "allowance", "transfer")),
+    Library(
+        "permissionless",
+        "0.4.1",
+        javascript("flows.mjs", PERMISSIONLESS, PERMISSIONLESS),
+        ("deploy", "allowance", "transfer"),
+    ),
 ]
 
 

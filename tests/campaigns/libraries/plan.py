@@ -12,6 +12,8 @@ SCRIPT_FLOWS = ("deploy", "allowance", "transfer")
 # The fee of the first one is below a base fee that decreases with each empty block.
 ONCE_FLOWS = ("replacement", "confirmations", "events")
 CHAIN_FLOWS = ("restart", "helpers")
+ACCOUNTS = 6
+"""Accounts of one endpoint: one for each script flow, one for the other flows, and two second accounts."""
 """Flows that change a chain for others: each has one of its own."""
 FLOWS = SCRIPT_FLOWS + ONCE_FLOWS + CHAIN_FLOWS
 
@@ -34,6 +36,8 @@ class Group:
     """Index of its account among those of the endpoint."""
     chain: ChainKind
     is_once: bool = True
+    spender: int = 4
+    """Index of its second account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +51,17 @@ class Plan:
     flows: Sequence[str] = FLOWS
     requests: Path | None = None
     """Folder for a log of all requests over HTTP and their responses."""
+    watched_blocks: int = 20
+    """Blocks during which events are watched."""
 
     def groups(self, library: Library, mode: str) -> Iterator[Group]:
         """Return the groups of each cell of the library in this mode."""
         chosen = [flow for flow in library.flows if flow in self.flows]
         for index, flow in enumerate(SCRIPT_FLOWS):
             if flow in chosen:
-                yield Group((flow,), index, ChainKind.SHARED, is_once=False)
+                # These flows run at once, and hardhat-ignition rejects an account that another flow uses.
+                spender = 5 if flow == "allowance" else 4
+                yield Group((flow,), index, ChainKind.SHARED, is_once=False, spender=spender)
         if once := tuple(flow for flow in ONCE_FLOWS if flow in chosen):
             yield Group(once, 3, ChainKind.MINED if mode == "automine" else ChainKind.SHARED)
         if "restart" in chosen:

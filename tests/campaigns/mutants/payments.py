@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from mutants.changes import Change, changed_text
 from mutants.rust import Fault, report, selected_mutants
 from repository import ROOT, SUPPORT
 
@@ -33,33 +34,26 @@ class Mutant(Fault):
     """A change, and the tests of which at least one must fail."""
 
     file: str
-    changes: tuple[tuple[str, str], ...]
-    """Texts of the file and their replacements."""
+    changes: tuple[Change, ...]
     tests: tuple[str, ...]
 
 
 def load() -> list[Mutant]:
-    """Read the list, and check that each text occurs in its file exactly once."""
+    """Read the list, and check that each change applies."""
     entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["mutant"]
     mutants = [
         Mutant(**entry | {name: tuple(map(kind, entry[name])) for name, kind in (("changes", tuple), ("tests", str))})
         for entry in entries
     ]
     for mutant in mutants:
-        text = (PYTHON / PACKAGE / mutant.file).read_text()
-        for old, _ in mutant.changes:
-            if text.count(old) != 1:
-                sys.exit(f"mutants: {mutant.name}: {old!r} is {text.count(old)} times in {mutant.file}")
+        changed_text(PYTHON / PACKAGE / mutant.file, mutant.changes)
     return mutants
 
 
 def change(copy: Path, mutant: Mutant) -> None:
     """Mutate the copy. Exit if the result does not compile: then it proves nothing."""
     path = copy / PACKAGE / mutant.file
-    text = path.read_text()
-    for old, new in mutant.changes:
-        text = text.replace(old, new)
-    path.write_text(text)
+    path.write_text(changed_text(path, mutant.changes))
     if path.suffix == ".sol":
         # Sources do not import from other folders, so one folder is enough.
         sources = copy / CONTRACTS / "sources"

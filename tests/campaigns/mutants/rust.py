@@ -1,14 +1,13 @@
 """Mutation tests of each invariant (`make mutants`).
 
-One build with the feature `mutants`, then for every entry of `rust.toml` its test twice: with the switch off it must
-pass, with the switch on it must fail. Names given as arguments select entries. Exit 1 if a mutant survives.
+One build of a copy with the switches, then each test of `rust.toml` without a switch, when it must pass, and with each
+of its switches, when it must fail. Names given as arguments select switches. Exit 1 if a mutant survives.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tomllib
@@ -18,10 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from repository import ROOT
+from mutants.rust_copy import COPY, load_patches, update_copy
 
-FEATURE = "foreseal-primitives/mutants"
-SWITCH = re.compile(r'\bmutant!\(\s*"([^"]+)"\s*\)')
+LIB = "lib"
 SECONDS_PER_TEST = 300
 
 
@@ -47,27 +45,38 @@ class Mutant(Fault):
 
 
 def load() -> list[Mutant]:
-    """Read the list and check it against the switches in the source."""
-    entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["mutant"]
-    mutants = [Mutant(**entry) for entry in entries]
+    """Read the list and check it against the switches of the patches."""
+    tests = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["tests"]
+    mutants = [
+        Mutant(name, breaks, each["package"], each["target"], each["test"])
+        for each in tests
+        for name, breaks in each["mutants"].items()
+    ]
     listed = {mutant.name for mutant in mutants}
-    sources = [path for path in (ROOT / "rust_core").rglob("*.rs") if path.name != "mutant.rs"]
-    in_source = {name for path in sources for name in SWITCH.findall(path.read_text())}
-    if not in_source:
-        sys.exit("mutants: no switch found in rust_core")
-    if listed != in_source:
-        unlisted, gone = sorted(in_source - listed), sorted(listed - in_source)
-        sys.exit(f"mutants: not in rust.toml: {unlisted}; not in the source: {gone}")
+    patched = set().union(*(patch.switches() for patch in load_patches()))
+    if not patched:
+        sys.exit("mutants: no switch found in rust_patches.toml")
+    if listed != patched:
+        unlisted, gone = sorted(patched - listed), sorted(listed - patched)
+        sys.exit(f"mutants: not in rust.toml: {unlisted}; not in rust_patches.toml: {gone}")
     return mutants
 
 
-def build(packages: set[str]) -> dict[tuple[str, str], str]:
-    """Build the tests of the packages once; return the executables by package and target."""
-    # Dependencies are selected too, so that the feature can be named.
-    selected = [argument for package in sorted(packages | {"foreseal-primitives"}) for argument in ("-p", package)]
-    command = ["cargo", "test", "--release", "--no-run", "--features", FEATURE, *selected]
+def build(mutants: Sequence[Mutant]) -> dict[tuple[str, str], str]:
+    """Build the tests of the mutants in the copy; return the executables by package and target."""
+    packages = [argument for package in sorted({mutant.package for mutant in mutants}) for argument in ("-p", package)]
+    targets = [
+        argument
+        for target in sorted({mutant.target for mutant in mutants})
+        for argument in (["--lib"] if target == LIB else ["--test", target])
+    ]
     done = subprocess.run(
-        [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, check=False
+        ["cargo", "test", "--release", "--no-run", *packages, *targets, "--message-format=json-render-diagnostics"],
+        cwd=COPY,
+        # In a shared folder, cargo could use a mutant of a crate for the product.
+        env={**os.environ, "CARGO_TARGET_DIR": str(COPY / "target")},
+        stdout=subprocess.PIPE,
+        check=False,
     )
     if done.returncode:
         sys.exit(done.returncode)
@@ -77,7 +86,7 @@ def build(packages: set[str]) -> dict[tuple[str, str], str]:
         if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
             package = Path(message["manifest_path"]).parent.name
             target = message["target"]
-            name = "lib" if "lib" in target["kind"] else target["name"]
+            name = LIB if "lib" in target["kind"] else target["name"]
             executables[f"foreseal-{package}", name] = message["executable"]
     return executables
 
@@ -96,7 +105,7 @@ def passes(executable: str, test: str, mutant: str | None) -> bool:
         environment["FORESEAL_MUTANT"] = mutant
     done = subprocess.run(
         [executable, "--exact", test],
-        cwd=ROOT,
+        cwd=COPY,
         env=environment,
         capture_output=True,
         text=True,
@@ -133,7 +142,8 @@ def report(mutants: Sequence[M], healthy: Callable[[M], bool], survives: Callabl
 def main() -> int:
     """Run the selected mutants; return 1 if one survives or a test fails without one."""
     mutants = selected_mutants(load())
-    executables = build({mutant.package for mutant in mutants})
+    update_copy()
+    executables = build(mutants)
 
     def executable(mutant: Mutant) -> str:
         found = executables.get((mutant.package, mutant.target))

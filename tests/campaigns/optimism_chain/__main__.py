@@ -1,6 +1,5 @@
 """The long forms of the campaigns, with their results in files: `make optimism-equal`, `make optimism-kills`."""
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -31,12 +30,7 @@ def main() -> int:
     else:
         found, faults = _kills(folder, arguments.seed, arguments.kills, arguments.recordings)
         command = f"make optimism-kills KILLS={arguments.kills} SEED={arguments.seed}"
-    code = conclude(found, faults, arguments.save, (command, ("websockets",)))
-    if code:
-        print(f"the data directories are in {folder}")
-    else:
-        shutil.rmtree(folder)
-    return code
+    return conclude(found, faults, arguments.save, (command, ("websockets",)), folder)
 
 
 def _equal(folder: Path, seed: int, blocks: int) -> tuple[list[Any], list[str]]:

@@ -146,7 +146,7 @@ class Life(RuleBasedStateMachine):
             self.paid_directly.add(id)
 
     def _unassigned(self, number: int) -> str | None:
-        drafted = self.shop.orders.in_state(OrderState.DRAFTED)
+        drafted = self.shop.in_state(OrderState.DRAFTED)
         found = [id for id in drafted if self.shop.orders.get(id).payer is None]
         return found[number % len(found)] if found else None
 
@@ -199,14 +199,14 @@ class Life(RuleBasedStateMachine):
     @rule(key=st.integers(0, 3), part=st.integers(1, 4), death=deaths)
     def finish(self, key: int, part: int, death: int | None) -> None:
         """Capture stored orders; a day later customers want refunds."""
-        for id in self.shop.orders.in_state(OrderState.STORED):
+        for id in self.shop.in_state(OrderState.STORED):
             self.capture(int(id[1:]), death)
         self.go_on(death)
         self.shop.chain.mine(FINALITY + 1)
         self.go_on(None)
-        for id in self.shop.orders.in_state(OrderState.CAPTURED):
+        for id in self.shop.in_state(OrderState.CAPTURED):
             self.refund(int(id[1:]), key, part, death)
-        for id in self.shop.orders.in_state(OrderState.STORED, OrderState.VOIDED):
+        for id in self.shop.in_state(OrderState.STORED, OrderState.VOIDED):
             self.expire(int(id[1:]), death)
 
     @rule(death=deaths)
@@ -283,7 +283,7 @@ class Life(RuleBasedStateMachine):
             chain.mine(FINALITY + 1)
         chain.advance(2 * 10**6)
         chain.mine(FINALITY + 1)
-        for id in shop.orders.in_state(*OrderState):
+        for id in shop.in_state(*OrderState):
             # The same call reports an earlier capture.
             with contextlib.suppress(NotExpired, TransitionNotAllowed):
                 shop.progress.expire(id)
@@ -327,7 +327,7 @@ class Life(RuleBasedStateMachine):
         shop = self.shop
         promised: Counter[tuple[str, int]] = Counter()
         for number in range(self.made):
-            for refund in shop.refunds.list_for_order(f"o{number}"):
+            for refund in shop.refunds_of(f"o{number}"):
                 self.counted[refund.state] += 1
                 assert refund.state in (DisbursementState.COMPLETE, DisbursementState.BLOCKED), refund
                 if refund.state is DisbursementState.COMPLETE:
@@ -391,10 +391,10 @@ class LifeWithBatches(Life):
         shop, ids = self.shop, [f"o{self.made + position}" for position in range(len(parts))]
         payments = [shop.payment(id, amount, buyer, seconds) for id, (buyer, amount) in zip(ids, parts, strict=True)]
         self.act(lambda: shop.store_group(payments), death)
-        self.counted["payments in groups"] += len(set(ids) & set(shop.orders.in_state(OrderState.STORED)))
+        self.counted["payments in groups"] += len(set(ids) & set(shop.in_state(OrderState.STORED)))
         lost, self.shop.node.losses = self.shop.node.losses, []
         for id, (buyer, amount) in zip(ids, parts, strict=True):
-            if id not in self.shop.orders.in_state(*OrderState):
+            if id not in self.shop.in_state(*OrderState):
                 self.shop.stored(id, amount, buyer=buyer, seconds=10**6)
         self.shop.node.losses = lost
         self.made += len(parts)

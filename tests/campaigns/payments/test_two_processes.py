@@ -124,10 +124,10 @@ def check(shop: Shop) -> None:
     assert found.refunded == sum(each.amount for each in paid(shop.chain))
     nonces = Counter(each.nonce for each in came)
     assert set(nonces.values()) <= {1}
-    captured = shop.orders.in_state(OrderState.CAPTURED)
+    captured = shop.in_state(OrderState.CAPTURED)
     assert len(captured) == len(nonces)
     for id in captured:
-        assert sum(row.amount for row in shop.refunds.list_for_order(id)) <= 500
+        assert sum(row.amount for row in shop.refunds_of(id)) <= 500
     assert {shop.status(f"o{number}") for number in range(ORDERS)} <= {
         "Stored, unused / idle",
         "Stored, unused / failed",

@@ -15,12 +15,13 @@ from eth_utils.crypto import keccak
 from foreseal._core import journal_show
 from foreseal.preconfirmation import PreconfirmationError, step_signer, verify_preconfirmation
 from live import DEV_ACCOUNTS, LiveNode, wait_for
-from live.process import foreseal_command
+from live.process import command_with
 from live.sending import CHAIN_ID
 from traffic.wallet import Wallet
 
 # Few blocks stay in memory, so that most receipts come from the store.
-PRODUCTION = ("--block-time", "1s", "--step", "50ms", "--store-recent", "1")
+PRODUCTION = ("--block-time", "1s", "--step", "50ms")
+VALUES = {"store.recent": 1}
 SENDERS = 6
 # Seconds until a round's transactions must be in steps.
 INCLUDED = 60.0
@@ -69,7 +70,7 @@ class Campaign:
         self._rng = random.Random(seed)
         self._every_bit = every_bit
         self._datadir = datadir
-        self._command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
+        self._command = [*command_with(VALUES), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
         self._wallets = [Wallet(account) for account in DEV_ACCOUNTS[:SENDERS]]
         self._sent: list[str] = []
         self._seen: dict[str, Receipt] = {}

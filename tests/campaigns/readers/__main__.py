@@ -1,6 +1,5 @@
 """The long form of the campaign, with its result in a file: `make readers`."""
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -22,12 +21,7 @@ def main() -> int:
         show(summaries[-1], campaign.faults)
         faults += campaign.faults
     command = f"make readers EVENTS={given.events} SEED={given.seed}"
-    code = conclude(summaries, faults, given.save, (command, ("granian", "websockets", "uvloop")))
-    if code:
-        print(f"the data directories are kept: {folder}")
-    else:
-        shutil.rmtree(folder)
-    return code
+    return conclude(summaries, faults, given.save, (command, ("granian", "websockets", "uvloop")), folder)
 
 
 if __name__ == "__main__":

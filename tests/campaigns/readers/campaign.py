@@ -14,7 +14,7 @@ from pathlib import Path
 
 from foreseal.client import Backoff, Cursor, Options
 from live import LiveNode, Rpc, RpcFailure
-from live.process import foreseal_command
+from live.process import command_with
 from readers.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal, written_in
 from readers.reader import Reader
 from repository import PYTHONPATH
@@ -24,7 +24,8 @@ from traffic.transfers import deploy_token
 
 READERS = 3
 # The queue of a paused reader overflows, so that it lags.
-PRODUCTION = ("--block-time", "1s", "--step", "20ms", "--max-outgoing-bytes", "500000")
+PRODUCTION = ("--block-time", "1s", "--step", "20ms")
+VALUES = {"limits.outgoing_bytes": 500_000}
 # Options of a reader: steps are 20 ms apart, so a second without any message means a dead connection.
 OPTIONS = Options(timeout=10.0, heartbeat_timeout=1.0, backoff=Backoff(0.01, 0.5), attempts=1000)
 # Mean number of bytes on a reader's connection before it is cut.
@@ -90,7 +91,7 @@ class Campaign:
         self.faults: list[str] = []
         self._rng = random.Random(seed)
         self._datadir = datadir
-        self._command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
+        self._command = [*command_with(VALUES), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
         self._node: LiveNode
         self._floor = 0
         self._readers: list[Reader] = []

@@ -39,14 +39,14 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, t
 def test_show_names_where_each_value_came_from(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORESEAL_MAX_DEPTH", "9")
+    monkeypatch.setenv("FORESEAL_MAX_LOGS", "9")
     found = shown(capsys, "--config", file, "--admin", "127.0.0.1:0")
     assert set(found) == {key for key, setting in TABLE.items() if "run" in setting.commands}
     assert found["node.step"] == ('"100ms"', f"{file}:2")
     assert found["limits.batch"] == ("3", f"{file}:5")
-    assert found["limits.depth"] == ("9", "FORESEAL_MAX_DEPTH")
+    assert found["limits.logs"] == ("9", "FORESEAL_MAX_LOGS")
     assert found["access.admin"] == ('"127.0.0.1:0"', "--admin")
-    assert found["limits.wait"] == ('"20s"', "default")
+    assert found["limits.call_time"] == ('"5s"', "default")
     assert found["node.gas_limit"] == ("(the gas limit of the genesis)", "default")
 
 

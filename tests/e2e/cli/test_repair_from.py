@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from damage import chain
 from foreseal._core import Node, SteppedNode, db_verify
 from foreseal.cli.recovery_source import MAX_RATE_WAITS, RecoverySource, read_key
 from foreseal.errors import NodeError
-from http_thread import running_server
+from http_thread import QuietHandler, running_server
 from live.process import live_node
 from live_node import wait_until
 
@@ -86,20 +86,13 @@ def answering(answers: dict[str, Any], refusals: int = 0, headers: list[Any] | N
     """
     left = iter(range(refusals))
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
-            request = orjson.loads(self.rfile.read(int(self.headers["content-length"])))
+            request = orjson.loads(self.read_body())
             body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "result": answers.get(request["method"])})
             if headers is not None:
                 headers.append(self.headers)
-            self.send_response(200 if next(left, None) is None else 429)
-            self.send_header("retry-after", "0")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Print nothing."""
+            self.respond(200 if next(left, None) is None else 429, body, retry_after="0")
 
     with running_server(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as url:
         yield url

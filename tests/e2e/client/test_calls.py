@@ -160,37 +160,31 @@ def test_batch_results_are_typed(client: Client) -> None:
     assert failed[1] == CHAIN_ID
 
 
-def test_the_awaited_client_has_the_same_methods(node: LiveNode) -> None:
-    async def main() -> None:
-        async with AsyncClient(node.url) as client:
-            account = DEV_ACCOUNTS[5]
-            nonce = await client.get_transaction_count(account.address, "pending")
-            numbers = await asyncio.gather(*(client.block_number() for _ in range(10)))
-            assert max(numbers) - min(numbers) <= 1
-            hash = await client.send_raw_transaction(raw(account, nonce))
-            assert (await client.wait_for_receipt(hash, 10)).transaction_hash == hash
-            assert await client.batch([calls.chain_id()]) == [CHAIN_ID]
+async def test_the_awaited_client_has_the_same_methods(node: LiveNode) -> None:
+    async with AsyncClient(node.url) as client:
+        account = DEV_ACCOUNTS[5]
+        nonce = await client.get_transaction_count(account.address, "pending")
+        numbers = await asyncio.gather(*(client.block_number() for _ in range(10)))
+        assert max(numbers) - min(numbers) <= 1
+        hash = await client.send_raw_transaction(raw(account, nonce))
+        assert (await client.wait_for_receipt(hash, 10)).transaction_hash == hash
+        assert await client.batch([calls.chain_id()]) == [CHAIN_ID]
+        with pytest.raises(RpcError):
+            await client.get_balance("0x12")
+
+
+async def test_an_application_in_this_process_needs_no_socket(tmp_path: Path) -> None:
+    app = App(Settings(datadir=tmp_path, dev=DevChain()))
+    await app.startup()
+    try:
+        await app.wait_until_ready()
+        async with AsyncClient(app) as client:
+            assert await client.chain_id() == CHAIN_ID
+            assert (await client.status()).phase == "producing"
             with pytest.raises(RpcError):
-                await client.get_balance("0x12")
-
-    asyncio.run(main())
-
-
-def test_an_application_in_this_process_needs_no_socket(tmp_path: Path) -> None:
-    async def main() -> None:
-        app = App(Settings(datadir=tmp_path, dev=DevChain()))
-        await app.startup()
-        try:
-            await app.wait_until_ready()
-            async with AsyncClient(app) as client:
-                assert await client.chain_id() == CHAIN_ID
-                assert (await client.status()).phase == "producing"
-                with pytest.raises(RpcError):
-                    await client.request("no_such_method")
-        finally:
-            await app.shutdown()
-
-    asyncio.run(main())
+                await client.request("no_such_method")
+    finally:
+        await app.shutdown()
 
 
 def test_method_signatures_are_typed(chain: Chain) -> None:
@@ -235,13 +229,10 @@ def test_a_chain_in_this_process(chain: Chain) -> None:
         assert caught.value.data is not None
 
 
-def test_a_chain_under_asyncio(chain: Chain) -> None:
-    async def main() -> None:
-        async with AsyncClient(chain) as client:
-            assert await client.block_number() == 0
-            assert await client.batch([calls.chain_id()]) == [CHAIN_ID]
-
-    asyncio.run(main())
+async def test_a_chain_under_asyncio(chain: Chain) -> None:
+    async with AsyncClient(chain) as client:
+        assert await client.block_number() == 0
+        assert await client.batch([calls.chain_id()]) == [CHAIN_ID]
 
 
 @pytest.mark.parametrize("lose", [1, 2])

@@ -17,12 +17,12 @@ from live_node import wait_until
 LOGS = "0x5b5f5fa061ffff5a115f5700"
 GAS = 16_700_000
 # The limits of a public connection.
-PUBLIC = ("--max-outgoing-bytes", str(4 << 20), "--max-outgoing-frames", "4096")
+PUBLIC = {"limits.outgoing_bytes": 4 << 20, "limits.outgoing_frames": 4096}
 
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[LiveNode]:
-    with live_node(*PUBLIC) as node:
+    with live_node(values=PUBLIC) as node:
         yield node
 
 

@@ -121,15 +121,11 @@ def test_receipt_is_awaited_through_the_feed(node: LiveNode) -> None:
 
 
 @KINDS
-def test_error_response_without_an_id_fails_its_call(node: LiveNode, kind: str) -> None:
+async def test_error_response_without_an_id_fails_its_call(node: LiveNode, kind: str) -> None:
     batch = [calls.chain_id()] * 1001
-
-    async def main() -> None:
-        async with AsyncClient(target(node, kind), Options(timeout=30.0)) as client:
-            with pytest.raises(RpcError, match="at most 1000"):
-                await client.batch(batch)
-
-    asyncio.run(main())
+    async with AsyncClient(target(node, kind), Options(timeout=30.0)) as client:
+        with pytest.raises(RpcError, match="at most 1000"):
+            await client.batch(batch)
     with Client(target(node, kind), Options(timeout=30.0)) as client, pytest.raises(RpcError, match="at most 1000"):
         client.batch(batch)
 
@@ -187,22 +183,19 @@ def test_a_chain_in_this_process_is_read_to_its_end() -> None:
         assert list(client.feed(caught.value.oldest, follow=False))
 
 
-def test_an_application_in_this_process_is_followed(tmp_path: Path) -> None:
-    async def main() -> None:
-        app = App(Settings(datadir=tmp_path, dev=DevChain()))
-        await app.startup()
-        try:
-            await app.wait_until_ready()
-            async with AsyncClient(app, QUICK) as client, client.feed() as feed:
-                await feed.connect()
-                hash = await client.send_raw_transaction(signed(DEV_ACCOUNTS[0], 0))
-                async for event in feed:
-                    if hash in [each.hash for each in event.flashblock.transactions]:
-                        break
-        finally:
-            await app.shutdown()
-
-    asyncio.run(main())
+async def test_an_application_in_this_process_is_followed(tmp_path: Path) -> None:
+    app = App(Settings(datadir=tmp_path, dev=DevChain()))
+    await app.startup()
+    try:
+        await app.wait_until_ready()
+        async with AsyncClient(app, QUICK) as client, client.feed() as feed:
+            await feed.connect()
+            hash = await client.send_raw_transaction(signed(DEV_ACCOUNTS[0], 0))
+            async for event in feed:
+                if hash in [each.hash for each in event.flashblock.transactions]:
+                    break
+    finally:
+        await app.shutdown()
 
 
 @KINDS

@@ -1,5 +1,5 @@
-// ethers 6, unmodified, against a node with automine: run by tests/e2e/clients/test_ethers.py. These are the patterns of
-// ethers' own tests, which expect `latest` to show a transaction whose receipt was returned.
+// ethers 6, unmodified, against a node with automine: run by tests/e2e/clients/test_ethers.py. These are the patterns
+// of ethers' own tests, which expect `latest` to show a transaction whose receipt was returned.
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { ContractFactory, JsonRpcProvider, NonceManager, Wallet, parseEther } from 'ethers'

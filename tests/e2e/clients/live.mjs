@@ -69,8 +69,8 @@ export async function undoFrom(number) {
 }
 
 /**
- * Checks the `heard` messages of streams (`heads`, `logs`, `pendingLogs`, `hashes` and `full`) for a transaction with one
- * log: it is pre-confirmed, then sealed, then reorged.
+ * Checks the `heard` messages of streams (`heads`, `logs`, `pendingLogs`, `hashes` and `full`) for a transaction with
+ * one log: it is pre-confirmed, then sealed, then reorged.
  */
 export async function hearThenUndo(streams, hash) {
   const [pendingLog, full] = await waitFor('pre-confirmed log', () => {

@@ -104,44 +104,40 @@ def undo_from(rpc: Rpc, number: int) -> None:
         rpc("anvil_reorg", int(rpc("eth_blockNumber"), 16) - number + 1, [])
 
 
-def test_every_subscription_delivers_and_reports_removed_entries(node: LiveNode, rpc: Rpc) -> None:
+async def test_every_subscription_delivers_and_reports_removed_entries(node: LiveNode, rpc: Rpc) -> None:
     address = deployed(rpc)
+    async with connected(node) as w3:
+        streams = Streams(w3)
+        await streams.subscribe("heads", "newHeads")
+        await streams.subscribe("logs", "logs", {"address": address})
+        await streams.subscribe("pending", "newPendingTransactions")
+        await streams.subscribe("pendingLogs", "pendingLogs", {"address": address})
+        await streams.subscribe("hashes", "newFlashblockTransactions")
+        async with handling(w3):
+            board = w3.eth.contract(address=address, abi=BOARD.abi)
+            sent = plain(await board.functions.set(2, "streams").transact({"gas": 200_000}))
 
-    async def run() -> None:
-        async with connected(node) as w3:
-            streams = Streams(w3)
-            await streams.subscribe("heads", "newHeads")
-            await streams.subscribe("logs", "logs", {"address": address})
-            await streams.subscribe("pending", "newPendingTransactions")
-            await streams.subscribe("pendingLogs", "pendingLogs", {"address": address})
-            await streams.subscribe("hashes", "newFlashblockTransactions")
-            async with handling(w3):
-                board = w3.eth.contract(address=address, abi=BOARD.abi)
-                sent = plain(await board.functions.set(2, "streams").transact({"gas": 200_000}))
+            def is_ours(result: Any) -> bool:
+                return hash_of(result) == sent
 
-                def is_ours(result: Any) -> bool:
-                    return hash_of(result) == sent
+            def is_undone(result: Any) -> bool:
+                return removed(result) and hash_of(result) == sent
 
-                def is_undone(result: Any) -> bool:
-                    return removed(result) and hash_of(result) == sent
-
-                assert not removed(await streams.wait("pending", is_ours))
-                pre_confirmed = await streams.wait("pendingLogs", is_ours)
-                assert not removed(await streams.wait("hashes", is_ours))
-                log = await streams.wait("logs", is_ours)
-                assert [entry["removed"] for entry in (pre_confirmed, log)] == [False, False]
-                number = log["blockNumber"]
-                head = await streams.wait("heads", lambda result: result["number"] == number)
-                assert plain(head["hash"]) == plain(log["blockHash"])
-                undo_from(rpc, number)
-                for name in ("logs", "pendingLogs", "hashes"):
-                    await streams.wait(name, is_undone)
-                await streams.wait("heads", lambda told: told["number"] == number and told["hash"] != head["hash"])
-
-    asyncio.run(run())
+            assert not removed(await streams.wait("pending", is_ours))
+            pre_confirmed = await streams.wait("pendingLogs", is_ours)
+            assert not removed(await streams.wait("hashes", is_ours))
+            log = await streams.wait("logs", is_ours)
+            assert [entry["removed"] for entry in (pre_confirmed, log)] == [False, False]
+            number = log["blockNumber"]
+            head = await streams.wait("heads", lambda result: result["number"] == number)
+            assert plain(head["hash"]) == plain(log["blockHash"])
+            undo_from(rpc, number)
+            for name in ("logs", "pendingLogs", "hashes"):
+                await streams.wait(name, is_undone)
+            await streams.wait("heads", lambda told: told["number"] == number and told["hash"] != head["hash"])
 
 
-def test_full_pre_confirmed_transactions_arrive(node: LiveNode, rpc: Rpc) -> None:
+async def test_full_pre_confirmed_transactions_arrive(node: LiveNode, rpc: Rpc) -> None:
     """Uses EIP-7702 transactions, which web3.py identifies by their fields.
 
     It treats other objects with a status as syncing events.
@@ -150,31 +146,24 @@ def test_full_pre_confirmed_transactions_arrive(node: LiveNode, rpc: Rpc) -> Non
     nonce = sender.nonce()
     nobody = "0x" + "00" * 20
     authorization = ACCOUNT.sign_authorization({"chainId": CHAIN_ID, "address": nobody, "nonce": nonce + 1})
-
-    async def run() -> None:
-        async with connected(node) as w3:
-            streams = Streams(w3)
-            await streams.subscribe("full", "newFlashblockTransactions", True)
-            async with handling(w3):
-                sent = sender.send(nonce, type=4, gas=100_000, authorizationList=[authorization])
-                result = await streams.wait("full", lambda told: hash_of(told) == sent)
-                assert (result["status"], result["logs"]) == ("0x1", [])
-
-    asyncio.run(run())
+    async with connected(node) as w3:
+        streams = Streams(w3)
+        await streams.subscribe("full", "newFlashblockTransactions", True)
+        async with handling(w3):
+            sent = sender.send(nonce, type=4, gas=100_000, authorizationList=[authorization])
+            result = await streams.wait("full", lambda told: hash_of(told) == sent)
+            assert (result["status"], result["logs"]) == ("0x1", [])
 
 
-def test_ended_subscription_delivers_nothing(node: LiveNode) -> None:
-    async def run() -> None:
-        async with connected(node) as w3:
-            streams = Streams(w3)
-            await streams.subscribe("ended", "newHeads")
-            await streams.subscribe("other", "newHeads")
-            async with handling(w3):
-                first = await streams.wait("other", lambda _: True)
-                await streams.wait("ended", lambda told: told["number"] == first["number"])
-                assert await w3.subscription_manager.unsubscribe(streams.ids["ended"]) is True
-                before = len(streams.heard["ended"])
-                await streams.wait("other", lambda told: told["number"] >= first["number"] + 3)
-                assert len(streams.heard["ended"]) == before
-
-    asyncio.run(run())
+async def test_ended_subscription_delivers_nothing(node: LiveNode) -> None:
+    async with connected(node) as w3:
+        streams = Streams(w3)
+        await streams.subscribe("ended", "newHeads")
+        await streams.subscribe("other", "newHeads")
+        async with handling(w3):
+            first = await streams.wait("other", lambda _: True)
+            await streams.wait("ended", lambda told: told["number"] == first["number"])
+            assert await w3.subscription_manager.unsubscribe(streams.ids["ended"]) is True
+            before = len(streams.heard["ended"])
+            await streams.wait("other", lambda told: told["number"] >= first["number"] + 3)
+            assert len(streams.heard["ended"]) == before

@@ -1,5 +1,5 @@
-// viem, unmodified, against a node with automine: run by tests/e2e/clients/test_viem.py. These are the patterns of viem's
-// own tests, which expect `latest` to show a transaction whose receipt was returned.
+// viem, unmodified, against a node with automine: run by tests/e2e/clients/test_viem.py. These are the patterns of
+// viem's own tests, which expect `latest` to show a transaction whose receipt was returned.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createTestClient, createWalletClient, http, parseEther, publicActions } from 'viem'

@@ -1,6 +1,6 @@
 // web3.js 1.x, unmodified, against a node with automine and `--revert-reason message`: run by
-// tests/e2e/clients/test_web3js.py. These are the patterns of test suites for that version: a receipt is in `latest`, and
-// the message of an error has the revert reason.
+// tests/e2e/clients/test_web3js.py. These are the patterns of test suites for that version: a receipt is in `latest`,
+// and the message of an error has the revert reason.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import Eth from 'web3-eth'

@@ -5,12 +5,13 @@ import http.client
 import subprocess
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from websockets.utils import accept_key
 
 from foreseal.ports import next_free_port
+from http_thread import QuietHandler
 from live import wait_for
 from live.proxies import describe_haproxy, require_program, running_proxy
 from raw_websocket import Ended, RawWebSocket
@@ -38,7 +39,7 @@ class NodeDouble(ThreadingHTTPServer):
         self.is_ready, self.checks = is_ready, 0
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: NodeDouble
     protocol_version = "HTTP/1.1"
 
@@ -55,22 +56,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         is_ready = self.server.is_ready
-        self._answer(200 if is_ready else 503, b"ok")
+        self.respond(200 if is_ready else 503, b"ok")
         if self.path == "/readyz" and is_ready == self.server.is_ready:
             self.server.checks += 1
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self._answer(200, self.server.name.encode())
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write nothing."""
+        self.read_body()
+        self.respond(200, self.server.name.encode())
 
 
 @contextlib.contextmanager

@@ -107,7 +107,7 @@ class Endpoint:
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     lists = ("--public-deny", "txpool_*", "--dedicated-deny", "debug_traceCall", "--public-rate", "0")
-    with Endpoint(tmp_path_factory.mktemp("public"), "--public", "--public-max-batch", "3", *lists) as endpoint:
+    with Endpoint(tmp_path_factory.mktemp("public"), "--public", "--max-batch", "30", *lists) as endpoint:
         yield endpoint
 
 
@@ -235,7 +235,7 @@ def test_rate_of_a_key_is_shared_by_every_transport(public: Endpoint) -> None:
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveNode]:
     """Run a public node with low limits."""
-    bounds = ("--public-rate", "2/s", "--public-burst", "3", "--trusted-proxy", "127.0.0.1")
+    bounds = ("--public-rate", "2/s", "--trusted-proxy", "127.0.0.1")
     with live_node("--public", *bounds, "--public-max-caller-connections", "2") as node:
         yield node
 

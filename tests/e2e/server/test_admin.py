@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,10 +34,10 @@ class Pair:
 
 
 @contextlib.contextmanager
-def with_admin(*arguments: str, command: str = "dev") -> Iterator[Pair]:
+def with_admin(*arguments: str, command: str = "dev", values: Mapping[str, object] | None = None) -> Iterator[Pair]:
     # The newest blocks become safe by `foreseal_setFinality` only.
     depths = ("--safe-depth", "1000", "--finalized-depth", "1000")
-    with live_node("--admin", "127.0.0.1:0", *depths, *arguments, command=command) as node:
+    with live_node("--admin", "127.0.0.1:0", *depths, *arguments, command=command, values=values) as node:
         pair = Pair(node)
         yield pair
         pair.admin.close()
@@ -216,7 +216,7 @@ def test_exposed_development_methods_log_a_warning(node: LiveNode) -> None:
 
 
 def test_admin_metrics_equal_those_of_the_public_endpoint() -> None:
-    with with_admin("--public", "--public-max-caller-filters", "1") as pair:
+    with with_admin("--public", values={"public_limits.caller_filters": 1}) as pair:
         assert pair.public("eth_newBlockFilter")
         for call in (pair.public, pair.public):
             with pytest.raises(RpcFailure, match="at most 1 filters"):

@@ -24,7 +24,7 @@ WAIT, HALVES = 2, 60
 
 @pytest.fixture(scope="module")
 def node(transport: str) -> Iterator[LiveNode]:
-    with live_node("--transport", transport, "--max-wait", f"{WAIT}s") as node:
+    with live_node("--transport", transport, values={"limits.wait": 1000 * WAIT}) as node:
         yield node
 
 

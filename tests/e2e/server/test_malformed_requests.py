@@ -13,7 +13,7 @@ from repository import DOCS
 
 @pytest.fixture(scope="module")
 def node(transport: str) -> Iterator[LiveNode]:
-    with live_node("--transport", transport, "--wrong-key-rate", "0") as node:
+    with live_node("--transport", transport, values={"access.wrong_key_burst": 1_000_000}) as node:
         yield node
 
 

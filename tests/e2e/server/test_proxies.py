@@ -61,9 +61,9 @@ def nginx(node: LiveNode, folder: Path) -> Iterator[int]:
 @pytest.fixture(scope="module")
 def behind(transport: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Run nginx in front of a node and yield its port."""
-    limits = ("--wrong-key-rate", "0", "--trusted-proxy", "127.0.0.1")
+    options = ("--transport", transport, "--trusted-proxy", "127.0.0.1")
     with (
-        live_node("--transport", transport, *limits) as node,
+        live_node(*options, values={"access.wrong_key_burst": 1_000_000}) as node,
         nginx(node, tmp_path_factory.mktemp("nginx")) as port,
     ):
         yield port
@@ -120,8 +120,9 @@ def test_websockets_behind_nginx_count_for_their_client(transport: str, tmp_path
 
 
 def test_filters_count_for_the_forwarded_address(transport: str) -> None:
-    limits = ("--public", "--trusted-proxy", "127.0.0.1", "--public-max-caller-filters", "2")
-    with live_node("--transport", transport, *limits, "--public-max-filters", "5") as node:
+    options = ("--transport", transport, "--public", "--trusted-proxy", "127.0.0.1")
+    values = {"public_limits.caller_filters": 2, "public_core_limits.filters": 5}
+    with live_node(*options, values=values) as node:
 
         def make(client: int) -> dict[str, object]:
             body = {"jsonrpc": "2.0", "id": 1, "method": "eth_newBlockFilter", "params": []}
@@ -145,8 +146,8 @@ def _port(node: LiveNode) -> int:
 
 
 def test_bytes_in_flight_count_for_the_forwarded_address() -> None:
-    limits = ("--trusted-proxy", "127.0.0.1", "--max-address-bytes", "1000000")
-    with live_node(*limits) as node, contextlib.ExitStack() as lines:
+    values = {"limits.address_bytes": 1_000_000}
+    with live_node("--trusted-proxy", "127.0.0.1", values=values) as node, contextlib.ExitStack() as lines:
 
         def begun(client: int) -> bytes:
             return HEAD + b"X-Forwarded-For: 198.51.100.%d\r\nContent-Length: 900000\r\n\r\n" % client

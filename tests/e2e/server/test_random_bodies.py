@@ -19,9 +19,8 @@ SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 @pytest.fixture(scope="module")
 def limited(transport: str) -> Iterator[LiveNode]:
     """Run a node with small limits that generated bodies reach."""
-    limits = {"body": LIMITS.body, "batch": LIMITS.batch, "depth": LIMITS.depth, "response": LIMITS.response}
-    words = (word for name, most in limits.items() for word in (f"--max-{name}", str(most)))
-    with live_node("--transport", transport, *words) as node:
+    values = {f"limits.{name}": getattr(LIMITS, name) for name in ("body", "batch", "depth", "response")}
+    with live_node("--transport", transport, values=values) as node:
         yield node
 
 

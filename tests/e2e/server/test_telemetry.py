@@ -59,7 +59,8 @@ def test_request_and_call_are_spans_of_the_callers_trace(collector: OtlpCollecto
     assert not [span for span in spans if "eth_gasPrice" in span.name]
     waited = collector.span("web3_sha3")
     assert waited is not None
-    assert attributes(waited.attributes)["foreseal.execution"] == "waited"
+    # On a busy machine the worker thread may end before the event loop waits for it.
+    assert attributes(waited.attributes)["foreseal.execution"] in {"waited", "inline"}
     failed = collector.span("request no_such_method")
     assert failed is not None
     assert not failed.parent_span_id

@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from eth_utils import keccak
 
 from live import DEV_ACCOUNTS, LiveNode, live_node, wait_for
-from live.sending import Sender
+from live.sending import Sender, signed
 from raw_websocket import RawWebSocket, Refused
 
 ORIGIN = {"Origin": "http://localhost:3000"}
@@ -65,6 +66,23 @@ def test_websocket_serves_the_methods_of_http(dev: LiveNode) -> None:
         socket.send(json.dumps(batch).encode())
         refused, balance = socket.hear()
         assert (refused["error"]["code"], balance["result"]) == (-32004, "0x5")
+
+
+def test_a_batch_behind_another_reads_the_view_when_it_begins(dev: LiveNode) -> None:
+    """A batch that is sent before the first one is answered finds the transaction of that one."""
+    sender = Sender(dev.rpc, DEV_ACCOUNTS[4])
+    raw = signed(sender.account, sender.nonce())
+    hash_ = "0x" + keccak(hexstr=raw).hex()
+
+    def batch(method: str, *params: Any) -> bytes:
+        return json.dumps([{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}]).encode()
+
+    with connect(dev) as socket:
+        socket.send(batch("eth_sendRawTransactionSync", raw))
+        socket.send(batch("eth_getTransactionReceipt", hash_))
+        sent, read = socket.hear(), socket.hear()
+    assert sent[0]["result"]["transactionHash"] == hash_
+    assert read[0]["result"]["transactionHash"] == hash_
 
 
 @pytest.mark.parametrize(("method", "params"), [("eth_subscribe", ["newHeads"]), ("eth_unsubscribe", ["0xab"])])

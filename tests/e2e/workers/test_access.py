@@ -20,8 +20,8 @@ GAS_LEFT = [{"to": PLACE, "gas": hex(300_000_000)}, "latest", {PLACE: {"code": "
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkersNode]:
     """Run a public node with a limit of calls per caller and hour."""
-    bounds = ("--public", "--public-rate", "1/h", "--public-burst", str(BURST))
-    with workers_node(tmp_path_factory.mktemp("workers") / "data", 2, *bounds) as node:
+    options, values = ("--public", "--public-rate", "1/h"), {"access.public_burst": BURST}
+    with workers_node(tmp_path_factory.mktemp("workers") / "data", 2, *options, values=values) as node:
         yield node
 
 

@@ -20,7 +20,7 @@ def status(node: WorkersNode) -> dict[str, object]:
 
 
 def test_damage_that_a_worker_finds_stops_production(tmp_path: Path) -> None:
-    with workers_node(tmp_path / "data", 2, "--store-recent", "1", "--store-scrub-rate", "0") as node:
+    with workers_node(tmp_path / "data", 2, "--store-scrub-rate", "0", values={"store.recent": 1}) as node:
         rpc = node.rpc()
         name = Sender(rpc, DEV_ACCOUNTS[0]).send(to="0x" + "77" * 20, gas=100_000, data=INPUT)
         receipt = wait_for(lambda: rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")

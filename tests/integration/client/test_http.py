@@ -10,6 +10,7 @@ import pytest
 
 from foreseal.client import AsyncClient, Client, ConnectionLost, InvalidResponse, Options, RpcError, TimedOut
 from foreseal.client.optional_packages import import_optional
+from http_thread import QuietHandler
 
 Prepared = list[tuple[int, str, bytes]]
 
@@ -22,23 +23,16 @@ class Server(http.server.ThreadingHTTPServer):
     release: threading.Event
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     server: Server
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
+        self.read_body()
         if not self.server.prepared:
             self.server.release.wait(10)
             return
         status, kind, body = self.server.prepared.pop(0)
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        self.respond(status, body, content_type=kind)
 
 
 @pytest.fixture
@@ -109,19 +103,15 @@ def test_missing_response_raises_a_timeout(server: Server, blocking: bool) -> No
 
 
 @BOTH
-def test_unreachable_server_raises_connection_lost(blocking: bool) -> None:
+async def test_unreachable_server_raises_connection_lost(blocking: bool) -> None:
     url, once = "http://127.0.0.1:9", Options(attempts=1)
     if blocking:
         with Client(url, once) as client, pytest.raises(ConnectionLost, match=r"^http://127\.0\.0\.1:9: ConnectError"):
             client.block_number()
         return
-
-    async def main() -> None:
-        async with AsyncClient(url, once) as client:
-            with pytest.raises(ConnectionLost, match=r"^http://127\.0\.0\.1:9: ConnectError"):
-                await client.block_number()
-
-    asyncio.run(main())
+    async with AsyncClient(url, once) as client:
+        with pytest.raises(ConnectionLost, match=r"^http://127\.0\.0\.1:9: ConnectError"):
+            await client.block_number()
 
 
 @pytest.mark.parametrize("made", [Client, AsyncClient])

@@ -81,94 +81,75 @@ def listening_thread(node: SocketNode) -> Iterator[tuple[SocketNode, Callable[[C
         loop.close()
 
 
-def test_concurrent_calls_share_a_connection() -> None:
-    async def main() -> None:
-        async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
-            node.add()
-            pages = await asyncio.gather(*(client.get_flashblocks() for _ in range(20)))
-            assert {page.cursor.hash for page in pages} == {node.chain[-1]["hash"]}
-            assert proxy.connections == 1
-
-    asyncio.run(main())
+async def test_concurrent_calls_share_a_connection() -> None:
+    async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
+        node.add()
+        pages = await asyncio.gather(*(client.get_flashblocks() for _ in range(20)))
+        assert {page.cursor.hash for page in pages} == {node.chain[-1]["hash"]}
+        assert proxy.connections == 1
 
 
-def test_call_is_retried_on_a_new_connection_after_a_cut() -> None:
-    async def main() -> None:
-        async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
-            await client.get_flashblocks()
-            port = node.port
-            await node.stop()
-            waiting = asyncio.create_task(client.get_flashblocks())
-            await asyncio.sleep(0)
-            await node.listen(port)
-            assert (await waiting).cursor.hash == node.chain[-1]["hash"]
-            assert proxy.connections >= 2
-
-    asyncio.run(main())
+async def test_call_is_retried_on_a_new_connection_after_a_cut() -> None:
+    async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
+        await client.get_flashblocks()
+        port = node.port
+        await node.stop()
+        waiting = asyncio.create_task(client.get_flashblocks())
+        await asyncio.sleep(0)
+        await node.listen(port)
+        assert (await waiting).cursor.hash == node.chain[-1]["hash"]
+        assert proxy.connections >= 2
 
 
-def test_unreachable_node_raises_connection_lost() -> None:
+async def test_unreachable_node_raises_connection_lost() -> None:
     # The message names the server, and no part of the URL that may be secret.
     url, where = "ws://name:word@127.0.0.1:9/key", r"^ws://127\.0\.0\.1:9: ConnectionRefusedError"
     with Client(url, Options(attempts=1)) as client, pytest.raises(ConnectionLost, match=where):
         client.block_number()
-
-    async def main() -> None:
-        async with AsyncClient(url, Options(attempts=1)) as client:
-            with pytest.raises(ConnectionLost, match=where):
-                await client.block_number()
-
-    asyncio.run(main())
+    async with AsyncClient(url, Options(attempts=1)) as client:
+        with pytest.raises(ConnectionLost, match=where):
+            await client.block_number()
 
 
 @pytest.mark.parametrize(("status", "kind"), [(404, InvalidResponse), (403, InvalidResponse), (500, ConnectionLost)])
-def test_a_rejected_websocket_has_a_reason(status: int, kind: type[Exception]) -> None:
-    async def main() -> None:
-        asked = []
+async def test_a_rejected_websocket_has_a_reason(status: int, kind: type[Exception]) -> None:
+    asked = []
 
-        def refuse(connection: ServerConnection, request: Any) -> Any:
-            asked.append(request.path)
-            return connection.respond(status, "nothing here\n")
+    def refuse(connection: ServerConnection, request: Any) -> Any:
+        asked.append(request.path)
+        return connection.respond(status, "nothing here\n")
 
-        async def never(connection: ServerConnection) -> None: ...
+    async def never(connection: ServerConnection) -> None: ...
 
-        async with serve(never, "127.0.0.1", 0, process_request=refuse) as server:
-            url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/nope"
-            told = Options(attempts=2, backoff=Backoff(0.001, 0.01))
-            async with AsyncClient(url, told) as client:
-                with pytest.raises(kind, match=f"^HTTP {status}: nothing here$"):
-                    await client.block_number()
-            assert len(asked) == (1 if kind is InvalidResponse else 2)
+    async with serve(never, "127.0.0.1", 0, process_request=refuse) as server:
+        url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/nope"
+        told = Options(attempts=2, backoff=Backoff(0.001, 0.01))
+        async with AsyncClient(url, told) as client:
             with pytest.raises(kind, match=f"^HTTP {status}: nothing here$"):
-                await asyncio.to_thread(Client(url, told).block_number)
-
-    asyncio.run(main())
-
-
-def test_missing_response_raises_a_timeout() -> None:
-    async def main() -> None:
-        node = Mute()
-        await node.listen()
-        async with AsyncClient(f"ws://127.0.0.1:{node.port}", Options(timeout=0.1, attempts=2)) as client:
-            with pytest.raises(TimedOut):
                 await client.block_number()
-        await node.stop()
+        assert len(asked) == (1 if kind is InvalidResponse else 2)
+        with pytest.raises(kind, match=f"^HTTP {status}: nothing here$"):
+            await asyncio.to_thread(Client(url, told).block_number)
 
-    asyncio.run(main())
+
+async def test_missing_response_raises_a_timeout() -> None:
+    node = Mute()
+    await node.listen()
+    async with AsyncClient(f"ws://127.0.0.1:{node.port}", Options(timeout=0.1, attempts=2)) as client:
+        with pytest.raises(TimedOut):
+            await client.block_number()
+    await node.stop()
 
 
-def test_id_of_a_wrong_type_fails_only_its_call() -> None:
-    async def use() -> None:
-        node = Listing()
-        await node.listen()
-        options = Options(timeout=20.0, attempts=1)
-        async with AsyncClient(f"ws://127.0.0.1:{node.port}", options) as client:
-            for _ in range(2):
-                with pytest.raises(ConnectionLost, match="for another call"):
-                    await client.chain_id()
-        await node.stop()
-
-    asyncio.run(use())
+async def test_id_of_a_wrong_type_fails_only_its_call() -> None:
+    node = Listing()
+    await node.listen()
+    options = Options(timeout=20.0, attempts=1)
+    async with AsyncClient(f"ws://127.0.0.1:{node.port}", options) as client:
+        for _ in range(2):
+            with pytest.raises(ConnectionLost, match="for another call"):
+                await client.chain_id()
+    await node.stop()
 
 
 def test_timed_out_call_closes_its_connection() -> None:
@@ -182,38 +163,35 @@ def test_timed_out_call_closes_its_connection() -> None:
 
 
 @pytest.mark.parametrize("mean", [400, 3_000, 20_000])
-def test_a_feed_cut_at_random_bytes_yields_every_step_once(mean: int) -> None:
-    async def main() -> None:
-        rng = random.Random(mean)
-        async with listening(mean) as (node, proxy, url), AsyncClient(url, QUICK) as client:
-            chain = [node.chain[0]["hash"]]
-            told = 0
+async def test_a_feed_cut_at_random_bytes_yields_every_step_once(mean: int) -> None:
+    rng = random.Random(mean)
+    async with listening(mean) as (node, proxy, url), AsyncClient(url, QUICK) as client:
+        chain = [node.chain[0]["hash"]]
+        told = 0
 
-            async def read() -> None:
-                nonlocal told
-                async for event in client.feed(Cursor.read(node.chain[0].cursor)):
-                    told += 1
-                    if isinstance(event, StepRemoved):
-                        assert chain.pop() == event.flashblock.hash
-                    else:
-                        assert chain[-1] == event.flashblock.parent
-                        chain.append(event.flashblock.hash)
+        async def read() -> None:
+            nonlocal told
+            async for event in client.feed(Cursor.read(node.chain[0].cursor)):
+                told += 1
+                if isinstance(event, StepRemoved):
+                    assert chain.pop() == event.flashblock.hash
+                else:
+                    assert chain[-1] == event.flashblock.parent
+                    chain.append(event.flashblock.hash)
 
-            reading = asyncio.create_task(read())
-            for _ in range(400):
-                _act(node, rng)
-                await asyncio.sleep(rng.random() * 0.002)
-            proxy.mean = None
-            while chain != [step["hash"] for step in node.chain]:
-                assert not reading.done(), reading.exception()
-                node.beat()
-                await asyncio.sleep(0.01)
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-            assert proxy.cuts > 5
-            assert told > 100
-
-    asyncio.run(main())
+        reading = asyncio.create_task(read())
+        for _ in range(400):
+            _act(node, rng)
+            await asyncio.sleep(rng.random() * 0.002)
+        proxy.mean = None
+        while chain != [step["hash"] for step in node.chain]:
+            assert not reading.done(), reading.exception()
+            node.beat()
+            await asyncio.sleep(0.01)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert proxy.cuts > 5
+        assert told > 100
 
 
 def _act(node: ScriptedNode, rng: random.Random) -> None:
@@ -226,32 +204,26 @@ def _act(node: ScriptedNode, rng: random.Random) -> None:
         node.beat()
 
 
-def test_canceled_wait_for_an_event_can_be_repeated() -> None:
-    async def main() -> None:
-        async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
-            feed = client.feed()
+async def test_canceled_wait_for_an_event_can_be_repeated() -> None:
+    async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
+        feed = client.feed()
+        await feed.connect()
+        for _ in range(20):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(feed), 0.005)
+        added = [node.add()["hash"] for _ in range(3)]
+        assert [(await anext(feed)).flashblock.hash for _ in range(3)] == added
+        assert (feed.connections, proxy.connections) == (1, 2)
+
+
+async def test_closed_feed_releases_its_connection() -> None:
+    async with listening() as (node, _, url), AsyncClient(url, QUICK) as client:
+        async with client.feed() as feed:
             await feed.connect()
-            for _ in range(20):
-                with pytest.raises(TimeoutError):
-                    await asyncio.wait_for(anext(feed), 0.005)
-            added = [node.add()["hash"] for _ in range(3)]
-            assert [(await anext(feed)).flashblock.hash for _ in range(3)] == added
-            assert (feed.connections, proxy.connections) == (1, 2)
-
-    asyncio.run(main())
-
-
-def test_closed_feed_releases_its_connection() -> None:
-    async def main() -> None:
-        async with listening() as (node, _, url), AsyncClient(url, QUICK) as client:
-            async with client.feed() as feed:
-                await feed.connect()
-                assert node.subscriptions == 1
-            await node.closed.wait()
-            with pytest.raises(StopAsyncIteration):
-                await anext(feed)
-
-    asyncio.run(main())
+            assert node.subscriptions == 1
+        await node.closed.wait()
+        with pytest.raises(StopAsyncIteration):
+            await anext(feed)
 
 
 def test_the_blocking_client_reads_calls_and_feed() -> None:

@@ -67,44 +67,35 @@ async def reached(balancer: LoadBalancer) -> str:
         writer.close()
 
 
-def test_without_a_ready_target_those_that_answer_are_used() -> None:
-    async def scenario() -> None:
-        one, other = HealthDouble("one"), HealthDouble("other")
-        one.status = other.status = 503
-        async with balanced(one, other) as balancer:
-            assert await reached(balancer) in ("one", "other")
-            other.stop()
-            async with asyncio.timeout(30):
-                while [await reached(balancer) for _ in range(4)] != ["one"] * 4:
-                    pass
-
-    asyncio.run(scenario())
+async def test_without_a_ready_target_those_that_answer_are_used() -> None:
+    one, other = HealthDouble("one"), HealthDouble("other")
+    one.status = other.status = 503
+    async with balanced(one, other) as balancer:
+        assert await reached(balancer) in ("one", "other")
+        other.stop()
+        async with asyncio.timeout(30):
+            while [await reached(balancer) for _ in range(4)] != ["one"] * 4:
+                pass
 
 
-def test_connections_move_to_a_target_that_becomes_ready() -> None:
-    async def scenario() -> None:
-        one, other = HealthDouble("one"), HealthDouble("other")
-        one.status = other.status = 503
-        async with balanced(one, other) as balancer:
-            reader, writer = await asyncio.open_connection("127.0.0.1", balancer.port)
-            writer.write(b"name\n")
-            used = (await reader.readline()).decode().strip()
-            ready = other if used == "one" else one
-            ready.status = 200
-            with contextlib.suppress(ConnectionError):
-                assert await asyncio.wait_for(reader.read(), 30) == b""
-            writer.close()
-            assert await reached(balancer) == ready.name
-
-    asyncio.run(scenario())
+async def test_connections_move_to_a_target_that_becomes_ready() -> None:
+    one, other = HealthDouble("one"), HealthDouble("other")
+    one.status = other.status = 503
+    async with balanced(one, other) as balancer:
+        reader, writer = await asyncio.open_connection("127.0.0.1", balancer.port)
+        writer.write(b"name\n")
+        used = (await reader.readline()).decode().strip()
+        ready = other if used == "one" else one
+        ready.status = 200
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 30) == b""
+        writer.close()
+        assert await reached(balancer) == ready.name
 
 
-def test_connection_without_a_target_is_closed() -> None:
-    async def scenario() -> None:
-        only = HealthDouble("only")
-        async with balanced(only) as balancer:
-            assert await reached(balancer) == "only"
-            only.stop()
-            assert await reached(balancer) == ""
-
-    asyncio.run(scenario())
+async def test_connection_without_a_target_is_closed() -> None:
+    only = HealthDouble("only")
+    async with balanced(only) as balancer:
+        assert await reached(balancer) == "only"
+        only.stop()
+        assert await reached(balancer) == ""

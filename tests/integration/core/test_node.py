@@ -12,9 +12,11 @@ from typing import Any
 import orjson
 import pytest
 
-from foreseal._core import Node
+from foreseal._core import Node, PendingBody
 from foreseal.errors import NodeError, RpcError
 from live_node import ALICE, DEV_CHAIN, JUNK, outcomes, settings, wait_until
+
+from fake_core import LIMITS
 
 ESTIMATE = orjson.dumps([{"from": ALICE, "to": ALICE, "value": "0x1"}, "pending"])
 REVERTS = orjson.dumps([{"from": ALICE, "data": "0x60006000fd"}, "pending"])
@@ -69,8 +71,12 @@ def test_calls_beyond_the_queue_are_rejected(make_node: MakeNode) -> None:
     assert set(outcomes(node, 200 - len(refused)).values()) == {b'"0x5208"'}
 
 
-def test_view_does_not_change(node: Node) -> None:
-    view = node.view()
+def test_view_of_a_body_does_not_change(node: Node) -> None:
+    entrance = node.entrance(LIMITS)
+    entrance.exclude("eth_chainId")
+    body = entrance.respond(b'[{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}]')
+    assert isinstance(body, PendingBody)
+    view = node.view_of(body)
     params = b'["pending",false]'
     assert view.call("eth_getBlockByNumber", params, 1) is None
     before = outcomes(node, 1)[1]

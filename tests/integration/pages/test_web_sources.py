@@ -1,16 +1,15 @@
-"""The sources of the browser pages: types, vendored files, generated interfaces, and their unit tests."""
+"""The sources of the browser pages: types, libraries, generated interfaces, and their unit tests."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from npm import find_node, install
+from merchant_client.typescript import compile_types
+from npm import find_node
 from repository import ROOT
 
 WEB = ROOT / "web"
-COMPILER = WEB / "merchant-client"
 SECONDS = 100.0
 
 
@@ -20,16 +19,27 @@ def _run(*command: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_sources_pass_the_type_check() -> None:
-    node = find_node()
-    install(COMPILER)
-    run = _run(node, str(COMPILER / "node_modules" / "typescript" / "bin" / "tsc"), "-p", "tsconfig.json")
+    run = compile_types("--project", str(WEB))
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("tool", ["vendor.mjs", "contract-abis.mjs"])
-def test_written_files_are_current(tool: str) -> None:
-    run = _run(find_node(), f"tools/{tool}", "--check")
+def test_written_files_are_current() -> None:
+    run = _run(find_node(), "tools/contract-abis.mjs", "--check")
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_libraries_are_those_of_the_lock_file() -> None:
+    """Each has a hash and no address of a registry, and the repository contains none of them."""
+    locked = json.loads((WEB / "package-lock.json").read_text())["packages"]
+    libraries = {path.removeprefix("node_modules/"): entry for path, entry in locked.items() if path}
+    assert set(libraries) == set(json.loads((WEB / "package.json").read_text())["dependencies"])
+    for entry in libraries.values():
+        assert entry["integrity"].startswith("sha512-")
+        assert "resolved" not in entry
+    tracked = subprocess.run(
+        ["git", "ls-files", "python/foreseal/pages/vendor"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert tracked.stdout == ""
 
 
 def test_unit_tests_pass() -> None:

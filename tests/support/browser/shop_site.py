@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 import orjson
 
-from http_thread import running_server
+from http_thread import QuietHandler, running_server
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -40,26 +40,16 @@ def shop_site() -> Iterator[ShopSite]:
     """Yield a running site at an origin of its own."""
     site: ShopSite | None = None
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             assert site is not None, "the site starts after its server"
-            self._send(200, "text/html; charset=utf-8", _PAGE.format(body=site.body).encode())
+            self.respond(200, _PAGE.format(body=site.body).encode(), content_type="text/html; charset=utf-8")
 
         def do_POST(self) -> None:
             assert site is not None, "the site starts after its server"
             site.orders += 1
             status, content = site.create_order()
-            self._send(status, "application/json", orjson.dumps(content))
-
-        def _send(self, status: int, kind: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Write no log."""
+            self.respond(status, orjson.dumps(content), content_type="application/json")
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     site = ShopSite(server)

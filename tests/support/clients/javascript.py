@@ -19,7 +19,7 @@ def passed_tests(file: str, url: str, key: str) -> set[str]:
     Fails with the runner's report if one of them fails.
     """
     node = find_node()
-    install(FOLDER)
+    install(TESTS)
     environment = {**os.environ, "FORESEAL_URL": url, "FORESEAL_KEY": key}
     run = subprocess.run(
         [node, "--test", "--test-reporter=tap", file],

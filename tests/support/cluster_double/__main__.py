@@ -8,11 +8,12 @@ import signal
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from cluster_double.chain import DoubleChain
 from cluster_double.sequencer import DoubleSequencer
+from http_thread import QuietHandler
 
 _FRESH = 2.0
 _POLL = 0.05
@@ -112,7 +113,7 @@ def request(address: str, method: str, *params: Any) -> Any:
     return answer["result"]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     """Serves `/readyz` and JSON-RPC."""
 
     protocol_version = "HTTP/1.1"
@@ -120,11 +121,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a health check."""
-        self._answer(200 if self.node.is_ready else 503, b"")
+        self.respond(200 if self.node.is_ready else 503)
 
     def do_POST(self) -> None:
         """Answer a call."""
-        call = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        call = json.loads(self.read_body())
         steps, epoch = self.node.chain.steps, self.node.chain.epoch
         view = f"{int(steps[-1]['number'], 16)}.{int(steps[-1]['index'], 16)}; age=0; epoch={epoch}" if steps else None
         try:
@@ -133,18 +134,8 @@ class Handler(BaseHTTPRequestHandler):
             answer = {"error": {"code": -32001, "message": str(error)}}
         except (RpcError, OSError, http.client.HTTPException, ValueError) as error:
             answer = {"error": {"code": -32002, "message": str(error)}}
-        self._answer(200, json.dumps({"jsonrpc": "2.0", "id": call["id"], **answer}).encode(), view)
-
-    def log_message(self, *_: Any) -> None:
-        """Print no access log."""
-
-    def _answer(self, status: int, body: bytes, view: str | None = None) -> None:
-        self.send_response(status)
-        if view is not None:
-            self.send_header("X-Foreseal-View", view)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        body = json.dumps({"jsonrpc": "2.0", "id": call["id"], **answer}).encode()
+        self.respond(200, body, **({} if view is None else {"X_Foreseal_View": view}))
 
 
 def main() -> None:

@@ -29,5 +29,14 @@ for (const file of readdirSync('.').filter((name) => name.endsWith('.sol'))) {
     bytecode: `0x${evm.bytecode.object}`,
     abi,
   }
-  writeFileSync(`${name}.json`, `${JSON.stringify(artefact, null, 2)}\n`)
+  writeFileSync(`${name}.json`, lines(artefact))
+}
+
+/** Returns JSON with one line for each member of an object, and for each item of an array in it. */
+function lines(object) {
+  const items = (array) => `[\n${array.map((item) => `    ${JSON.stringify(item)}`).join(',\n')}\n  ]`
+  const members = Object.entries(object).map(
+    ([name, value]) => `  "${name}": ${Array.isArray(value) ? items(value) : JSON.stringify(value)}`,
+  )
+  return `{\n${members.join(',\n')}\n}\n`
 }

@@ -8,10 +8,12 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+from benches.result_file import save
+
 from distribution.build import build_from, build_sdist, build_wheel
 from distribution.clean import CleanEnvironment
 from distribution.walkthrough import EXAMPLES, PAGES, Walkthrough
-from foreseal.bench.provenance import read_provenance, save
+from foreseal.bench.provenance import read_provenance
 from repository import ROOT
 
 # Milliseconds of a module's import, in a new process.

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from architecture.layers import CRATES
 from language.messages import makefile_prose, python_messages, rust_messages
-from language.names import Name, banned_words, by_layer, python_names, rust_names, shared_names
+from language.names import Name, banned_words, by_layer, local_names, python_names, rust_names, shared_names
 from language.rules import MAX_WIDTH, find_message_opening, find_opening, find_words
+from language.scripts import css_prose, script_prose, solidity_prose
 from language.sources import Line, markdown_prose, python_prose, rust_prose
 
 Reader = Callable[[str], Iterator[Line]]
@@ -15,6 +16,11 @@ Reader = Callable[[str], Iterator[Line]]
 READERS: dict[str, Reader] = {
     ".rs": rust_prose,
     ".py": python_prose,
+    ".sol": solidity_prose,
+    ".js": script_prose,
+    ".mjs": script_prose,
+    ".ts": script_prose,
+    ".css": css_prose,
     ".md": markdown_prose,
     ".toml": makefile_prose,
     ".in": makefile_prose,
@@ -28,10 +34,10 @@ MESSAGE_READERS: dict[str, Reader] = {".rs": rust_messages, ".py": python_messag
 """Reader of the texts in string literals of a source file of the product, by the ending of its name."""
 
 # Lines that are wrapped at MAX_WIDTH; ruff measures those of Python.
-_WRAPPED = (".md", ".rs")
+_WRAPPED = (".md", ".rs", ".sol", ".js", ".mjs", ".ts", ".css")
 
-# Copies of other projects, and the lists and examples of this check.
-_EXCLUDED = ("rust_core/store/vendor/", "tests/support/language/", "tests/unit/language/")
+# The lists and examples of this check.
+_EXCLUDED = ("tests/support/language/", "tests/unit/language/")
 
 
 class Finding(NamedTuple):
@@ -60,7 +66,9 @@ def check(path: str, source: str) -> Iterator[Finding]:
     for line in READERS[kind](source):
         opening = find_opening(line.text) if line.is_first else None
         yield from _findings(path, line, opening)
-        if kind in _WRAPPED and line.number in wide and not line.text.startswith(("|", "[")):
+        is_prose = not (line.has_code or line.text.startswith(("|", "[")))
+        if kind in _WRAPPED and line.number in wide and is_prose:
+            wide.remove(line.number)
             yield Finding(path, line.number, f"longer than {MAX_WIDTH} columns")
     if kind in MESSAGE_READERS and is_product(path):
         for line in MESSAGE_READERS[kind](source):
@@ -74,7 +82,7 @@ def _findings(path: str, line: Line, opening: str | None) -> Iterator[Finding]:
         yield Finding(path, line.number, f'"{word}": use the term of the field')
 
 
-_TESTS = ("/tests/", "tests.rs", "rust_core/testing/", "rust_core/store/vendor/")
+_TESTS = ("/tests/", "tests.rs", "rust_core/testing/")
 
 
 def is_product(path: str) -> bool:
@@ -83,7 +91,10 @@ def is_product(path: str) -> bool:
 
 
 def check_names(files: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield banned names in the product's sources, and types that share a name within one layer."""
+    """Yield banned names, and types that share a name within one layer. In tests only LOCAL_NAMES are banned."""
+    for path, source in files.items():
+        for line, text in local_names(path, source):
+            yield Finding(path, line, f"the name {text}: use the noun of its type")
     product = {path: source for path, source in files.items() if is_product(path)}
     rust = {path: source for path, source in product.items() if path.endswith(".rs")}
     for path, source in product.items():

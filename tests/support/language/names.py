@@ -1,10 +1,14 @@
 """Names of types and functions: banned words, and types that share a name within one layer."""
 
 import ast
+import io
 import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+from language.sources import rust_code
 
 WHOLE_NAMES = (
     *("way", "door", "turn", "word", "place", "part", "parts", "thing", "piece", "pieces"),
@@ -18,6 +22,10 @@ INSIDE_NAMES = (
 )
 """Words that no name contains; of these, `rules.WORDS` lists those that sentences do not contain either."""
 
+LOCAL_NAMES = ("surroundings", "makes", "ground", "laps")
+"""Names that not even a variable, parameter or field has: the noun of its type is the name."""
+
+_LOCAL_NAME = re.compile(rf"\b(?:{'|'.join(LOCAL_NAMES)})\b", re.IGNORECASE)
 _RUST_TESTS = "#[cfg(test)]\nmod tests"
 _RUST_ITEM = re.compile(
     r"^[ ]*(?:pub(?:\([a-z ]+\))? )?(?:const |async |unsafe )*(struct|enum|trait|type|union|fn|const|static) (\w+)",
@@ -58,6 +66,18 @@ def python_names(source: str) -> Iterator[Name]:
             yield Name(node.lineno, kind, node.name, node in tree.body)
         if isinstance(node, ast.Module | ast.ClassDef):
             yield from _constants(node)
+
+
+def local_names(path: str, source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each identifier of LOCAL_NAMES in a file of Rust or Python, in any case."""
+    if path.endswith(".rs"):
+        code = rust_code(source) if _LOCAL_NAME.search(source) else ""
+        for found in _LOCAL_NAME.finditer(code):
+            yield code.count("\n", 0, found.start()) + 1, found[0]
+    elif path.endswith(".py") and _LOCAL_NAME.search(source):
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.NAME and _LOCAL_NAME.fullmatch(token.string):
+                yield token.start[0], token.string
 
 
 def _constants(scope: ast.Module | ast.ClassDef) -> Iterator[Name]:

@@ -25,16 +25,32 @@ class Line(NamedTuple):
     text: str
     is_first: bool
     """`True` for the first line of a comment, docstring or paragraph."""
+    has_code: bool = False
+    """`True` if a line of code contains the text between its other tokens."""
+
+
+def _rust_spans(source: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield each comment and literal, with its end."""
+    position = 0
+    while found := RUST.search(source, position):
+        position = _block_end(source, found.end()) if found["block"] else found.end()
+        yield found, position
+
+
+def rust_code(source: str) -> str:
+    """Return the source with spaces instead of comments and literals."""
+    code = list(source)
+    for found, end in _rust_spans(source):
+        start = found.start()
+        code[start:end] = ("\n" if character == "\n" else " " for character in source[start:end])
+    return "".join(code)
 
 
 def rust_prose(source: str) -> Iterator[Line]:
     """Yield the lines of comments and doc comments."""
-    position, last = 0, -1
-    while found := RUST.search(source, position):
-        position = found.end()
-        if found["block"]:
-            position = _block_end(source, found.end())
-        elif not found["comment"]:
+    last = -1
+    for found, position in _rust_spans(source):
+        if not (found["block"] or found["comment"]):
             continue
         number = source.count("\n", 0, found.start()) + 1
         before = source[source.rfind("\n", 0, found.start()) + 1 : found.start()]

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import re
 import shutil
@@ -11,12 +12,13 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from live.blocks import wait_for
 from live.rpc import Rpc
+from repository import SUPPORT
 
 START_TIME = 60.0
 """Seconds until `/readyz` must return ok; a start takes well under one on an idle machine."""
@@ -165,10 +167,17 @@ def foreseal_command() -> str:
     return found
 
 
+def command_with(values: Mapping[str, object] | None = None) -> list[str]:
+    """Return the command, with values of fields of `Settings` that are no settings: `{"limits.idle": 2000}`."""
+    if not values:
+        return [foreseal_command()]
+    return [sys.executable, str(SUPPORT / "internal_values" / "foreseal_with_values.py"), json.dumps(dict(values))]
+
+
 @contextlib.contextmanager
-def live_node(*arguments: str, command: str = "dev") -> Iterator[LiveNode]:
-    """Run a node on a free port; SIGTERM at the end must stop it with exit code 0."""
-    with stopping(LiveNode([foreseal_command(), command, "--port", "0", *FAST, *arguments])) as node:
+def live_node(*arguments: str, command: str = "dev", values: Mapping[str, object] | None = None) -> Iterator[LiveNode]:
+    """Run a node on a free port; SIGTERM at the end must stop it with exit code 0. `values`: see `command_with`."""
+    with stopping(LiveNode([*command_with(values), command, "--port", "0", *FAST, *arguments])) as node:
         yield node
 
 

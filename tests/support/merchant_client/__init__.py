@@ -1,1 +1,1 @@
-"""Generator of the clients of the merchant's HTTP API, from its OpenAPI document."""
+"""Generator of the Python client of the merchant's HTTP API, and of the document for the TypeScript client."""

@@ -67,9 +67,3 @@ def path_argument(path: str, parameter: str) -> str:
     found = re.search(r"/([a-z-]+)/\{id\}", path)
     assert found is not None, path
     return f"{_SINGULAR[found[1]]}_id"
-
-
-def camel_case(name: str) -> str:
-    """Return a name of JavaScript: `createOrder` for `create_order`."""
-    first, *others = name.split("_")
-    return first + "".join(each.capitalize() for each in others)

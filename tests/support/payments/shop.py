@@ -14,8 +14,9 @@ from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.disbursements.payouts import Payouts
 from foreseal.payments.disbursements.refunds import Refunds
 from foreseal.payments.group_operation import run_deferred
-from foreseal.payments.ledger import Database, Ledger
-from foreseal.payments.ledger.models import OrderRecord, TransferRecord
+from foreseal.payments.ledger import Database, Ledger, OrderState
+from foreseal.payments.ledger.models import OrderRecord, RefundRecord, TransferRecord
+from foreseal.payments.ledger.queries import fetch_all
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.authorizations import Orders
 from foreseal.payments.orders.cancellations import Cancellations
@@ -264,6 +265,17 @@ class Shop:
             self.go_on()
             self.chain.mine(self.chain.finality + 1)
         self.go_on()
+
+    def in_state(self, *states: OrderState) -> list[str]:
+        """Return the ids of all orders in these states."""
+        with self.database.reading() as tx:
+            query = select(OrderRecord.id).where(OrderRecord.state.in_(states)).order_by(OrderRecord.id)
+            return list(tx.execute(query).scalars())
+
+    def refunds_of(self, order: str) -> list[RefundRecord]:
+        """Return all refunds of an order."""
+        with self.database.reading() as tx:
+            return fetch_all(tx, select(RefundRecord).where(RefundRecord.order_id == order).order_by(RefundRecord.id))
 
     def status(self, id: str) -> str:
         """Return state and step of an order."""

@@ -2,12 +2,12 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from live import DEV_ACCOUNTS, LiveNode, Rpc, wait_for
 from live.group import names_of, server_of
-from live.process import FAST, foreseal_command
+from live.process import FAST, command_with, foreseal_command
 from live.sending import Sender
 
 SECONDS = 30.0
@@ -36,15 +36,22 @@ def make_chain(datadir: Path) -> str:
 class WorkersNode:
     """`foreseal run --workers`, on the chain of a development node."""
 
-    def __init__(self, datadir: Path, workers: int, *arguments: str, wrap: Wrap = list) -> None:
-        """`wrap` makes the executed command from its arguments."""
+    def __init__(
+        self,
+        datadir: Path,
+        workers: int,
+        *arguments: str,
+        wrap: Wrap = list,
+        values: Mapping[str, object] | None = None,
+    ) -> None:
+        """`wrap` makes the executed command from its arguments. `values`: see `command_with`."""
         self.workers = workers
         self.contract = self._make_chain(datadir)
         """Contract that logs and returns the number of its block."""
         common = ("--port", "0", *FAST, "--datadir", str(datadir))
         logged = ("--log-level", "warn,foreseal.supervisor=info")
         more = ("--workers", str(workers), "--admin", "127.0.0.1:0", *logged, *arguments)
-        self.command = [foreseal_command(), "run", *common, *more]
+        self.command = [*command_with(values), "run", *common, *more]
         self.live = LiveNode(wrap(self.command))
         found = wait_for(lambda: _ADMIN.search(self.live.printed), SECONDS, "admin URL")
         self.sequencer = Rpc(found[1])
@@ -105,7 +112,13 @@ def stopped_cleanly(node: WorkersNode) -> Iterator[WorkersNode]:
 
 
 @contextlib.contextmanager
-def workers_node(datadir: Path, workers: int = 2, *arguments: str, wrap: Wrap = list) -> Iterator[WorkersNode]:
+def workers_node(
+    datadir: Path,
+    workers: int = 2,
+    *arguments: str,
+    wrap: Wrap = list,
+    values: Mapping[str, object] | None = None,
+) -> Iterator[WorkersNode]:
     """Run a node that must stop cleanly."""
-    with stopped_cleanly(WorkersNode(datadir, workers, *arguments, wrap=wrap)) as node:
+    with stopped_cleanly(WorkersNode(datadir, workers, *arguments, wrap=wrap, values=values)) as node:
         yield node

@@ -12,12 +12,18 @@ from promql import is_external, metric_names, node_series, pay_series
 from repository import DOCS, ROOT
 
 PROMETHEUS = ROOT / "deploy" / "prometheus"
-RUNBOOKS = DOCS / "operate" / "runbooks"
 RULE_FILES = sorted(PROMETHEUS.glob("*.rules.yml"))
-SECTIONS = ["Meaning", "Likely causes", "First commands", "Resolution"]
+PAGE = DOCS / "operate" / "runbooks.md"
+PARTS = ["Likely causes", "First commands", "Resolution"]
 SEVERITIES = {"critical", "warning", "info"}
 # Options of commands other than `run`, and of other programs.
 _OTHER_OPTIONS = {"--force", "--cluster"}
+
+
+def _runbooks() -> dict[str, str]:
+    """Return the section of the page of each alert, by its name."""
+    _, *found = re.split(r"^## (Foreseal\w+)\n", PAGE.read_text(), flags=re.MULTILINE)
+    return dict(zip(found[::2], found[1::2], strict=True))
 
 
 def _alerts(file: Path) -> list[dict[str, Any]]:
@@ -42,25 +48,42 @@ def test_alerts_of_node_cluster_and_payments_are_found() -> None:
 @pytest.mark.parametrize("alert", [alert for _, alert in ALERTS], ids=_IDS)
 def test_alert_has_severity_summary_description_and_runbook(alert: dict[str, Any]) -> None:
     assert alert["labels"]["severity"] in SEVERITIES
-    assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
-    page = ROOT / alert["annotations"]["runbook_url"]
-    assert page == RUNBOOKS / f"{alert['alert']}.md"
-    text = page.read_text()
-    assert text.startswith(f"# {alert['alert']}\n")
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS
+    notes = alert["annotations"]
+    assert notes.keys() == {"summary", "description", "likely_causes", "first_commands", "resolution", "runbook_url"}
+    assert notes["likely_causes"].startswith("* ")
+    assert notes["resolution"].startswith("1. ")
+    # Text for every instance of the alert; Prometheus inserts labels and the value into the summary alone.
+    assert "{{" not in "".join(text for name, text in notes.items() if name != "summary")
+
+
+@pytest.mark.parametrize("alert", [alert for _, alert in ALERTS], ids=_IDS)
+def test_runbook_has_expression_meaning_causes_commands_and_resolution(alert: dict[str, Any]) -> None:
+    notes = alert["annotations"]
+    assert ROOT / notes["runbook_url"] == PAGE.with_name(f"{PAGE.name}#{alert['alert'].lower()}")
+    text = _runbooks()[alert["alert"]]
+    assert re.findall(r"^\*\*(.*)\*\*$", text, re.MULTILINE) == PARTS
+    assert f"Severity **{alert['labels']['severity']}**" in text
+    assert f"```promql\n{alert['expr']}\n```" in text
+    assert f"```text\n{notes['first_commands']}\n```" in text
+    meaning, causes, resolution = (_words(notes[name]) for name in ("description", "likely_causes", "resolution"))
+    assert re.search(
+        rf"{re.escape(meaning)} \*\*{PARTS[0]}.* {re.escape(causes)} \*\*{PARTS[1]}.* {re.escape(resolution)}",
+        _words(text),
+    )
+
+
+def _words(text: str) -> str:
+    """Return a text without links and line breaks."""
+    return " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).split())
 
 
 def test_every_runbook_is_that_of_an_alert() -> None:
-    assert sorted(page.stem for page in RUNBOOKS.glob("*.md")) == sorted(_IDS)
+    assert re.findall(r"^## (Foreseal\w+)$", PAGE.read_text(), re.MULTILINE) == _IDS
 
 
 def test_runbooks_name_only_options_that_exist() -> None:
     known = {setting.flag for setting in TABLE.values()} | _OTHER_OPTIONS
-    found = {
-        (page.stem, option)
-        for page in RUNBOOKS.glob("*.md")
-        for option in re.findall(r"`(--[a-z-]+)", page.read_text())
-    }
+    found = {(name, option) for name, text in _runbooks().items() for option in re.findall(r"`(--[a-z-]+)", text)}
     assert len(found) > 15
     assert {option for _, option in found} <= known
 

@@ -3,7 +3,7 @@
 import pytest
 
 from language.check import Finding, check, check_names, is_checked
-from language.names import INSIDE_NAMES, WHOLE_NAMES
+from language.names import INSIDE_NAMES, LOCAL_NAMES, WHOLE_NAMES
 from language.rules import MESSAGE_OPENINGS, OPENINGS, WORDS
 
 RUST = """//! Blocks by hash.
@@ -103,6 +103,16 @@ PLACES = {
     "metric HELP": ("python/foreseal/server/metrics/a.py", '\nFAMILY = Family("foreseal_a", "{}")\n', 2),
     "Python error": ("python/foreseal/a.py", 'def f():\n    raise ValueError(f"{} {{1}}")\n', 2),
     "Rust error": ("rust_core/a/src/a.rs", '\n#[error("{}")]\nstruct A;\n', 2),
+    "Solidity comment": ("a.sol", "contract A {{\n    // {}\n}}\n", 2),
+    "NatSpec": ("a.sol", "/// {}\ncontract A {{}}\n", 1),
+    "NatSpec notice": ("a.sol", "/**\n * @notice {}\n */\ncontract A {{}}\n", 2),
+    "NatSpec parameter": ("a.sol", "/// Moves it.\n/// @param to {}\n", 2),
+    "JavaScript comment": ("a.mjs", "const a = 1; // {}\n", 1),
+    "JSDoc": ("a.js", "\n/**\n * {}\n * @param {{string}} a\n */\n", 3),
+    "JSDoc parameter": ("a.js", "/** Moves it. @param {{{{a: {{b: 1}}}}}} [a] {} */\n", 1),
+    "JSDoc result": ("a.js", "/**\n * @returns {{string |\n *   null}} {}\n */\n", 3),
+    "TypeScript comment": ("a.ts", "type A = {{\n  /** {} */\n  b: string;\n}};\n", 2),
+    "style sheet": ("a.css", "\n/* {} */\nbody {{}}\n", 2),
     "log line": ("rust_core/a/src/a.rs", 'fn f() {{\n    tracing::warn!("{}");\n}}\n', 2),
 }
 
@@ -137,9 +147,54 @@ def test_standard_sentence_passes_in_every_kind_of_text(place: str) -> None:
     assert found(path, template.format("Returns the block that the node stores")) == []
 
 
-@pytest.mark.parametrize("path", ["docs/a.md", "rust_core/a/src/a.rs"])
+STRINGS = {
+    "double": ("a.js", 'f("// Such a URL", "\\"// nobody");\n'),
+    "single": ("a.ts", "f('https://nobody/', '/* Such */');\n"),
+    "template": ("a.mjs", "f(`// Such ${g({ a: `/* nobody ${1}` })} // whoever`);\n"),
+    "regular expression": ("a.js", "const [a] = b.match(/[/]*// Such|\\/\\/* nobody/);\n"),
+    "regular expression behind a word": ("a.js", "return /'/.test(a) || `// nobody`;\n"),
+    "division": ("a.js", "f((a) / 2, b[0] / 2, c / 2, '// nobody / whoever');\n"),
+    "Solidity": ("a.sol", "string constant A = \"// Such\"; bytes constant B = '/* nobody */';\n"),
+    "style sheet": ("a.css", "a { content: '/* Such */'; background: url(//nobody/*a); }\n/* Blue. */\n"),
+    "style sheet without line comments": ("a.css", "a { color: red; } // nobody\n"),
+}
+
+
+@pytest.mark.parametrize("place", STRINGS)
+def test_text_of_strings_is_no_comment(place: str) -> None:
+    assert found(*STRINGS[place]) == []
+
+
+def test_comments_in_values_of_templates_are_read() -> None:
+    source = "f(`${{ a: 1 }.a /* Such */} // nobody`); // lately\n"
+    assert found("a.js", source) == [(1, 'opens with "Such"'), (1, '"lately"')]
+
+
+def test_comment_behind_a_division_is_read() -> None:
+    assert found("a.js", "const a = (b) / c; // nobody / whoever\n") == [(1, '"nobody"'), (1, '"whoever"')]
+
+
+def test_only_the_first_line_of_consecutive_comments_opens_one() -> None:
+    source = "// Returns the blocks\n// Of the chain.\nf(); // Where it is.\n// As before.\n"
+    assert found("a.ts", source) == [(3, 'opens with "Where"'), (4, 'opens with "As"')]
+
+
+def test_tag_may_begin_in_lower_case_and_has_the_same_rules() -> None:
+    source = "/**\n * @param {number} at whether it exists\n * @return whose it is\n * @typedef {string} Of\n */\n"
+    assert found("a.js", source) == [(2, 'opens with "Whether"'), (3, 'opens with "Whose"')]
+
+
+def test_package_with_an_at_sign_is_no_tag() -> None:
+    assert found("a.sol", "/// Based on @openzeppelin/contracts of this version.\n") == []
+
+
+def test_line_of_code_with_a_comment_may_be_overlong() -> None:
+    assert found("a.js", f"const a = /** @type {{number}} */ ({'b' * 120});\n") == []
+
+
+@pytest.mark.parametrize("path", ["docs/a.md", "rust_core/a/src/a.rs", "a.sol", "a.ts"])
 def test_overlong_line_of_prose_is_found(path: str) -> None:
-    text = ("/// " if path.endswith(".rs") else "") + "word " * 22
+    text = ("" if path.endswith(".md") else "/// ") + "word " * 22
     assert found(path, text + "x" * (121 - len(text))) == [(1, "longer than 120 columns")]
     assert found(path, text + "x" * (120 - len(text))) == []
 
@@ -192,8 +247,8 @@ def test_a_finding_names_its_file_and_the_remedy() -> None:
     assert findings == [Finding("a.py", 1, 'opens with "Of": begin with a verb or a noun phrase')]
 
 
-def test_vendored_files_are_not_checked() -> None:
-    assert not is_checked("rust_core/store/vendor/lmdb-master-sys/README.md")
+def test_lists_and_pictures_are_not_checked() -> None:
+    assert not is_checked("tests/support/language/rules.py")
     assert is_checked("rust_core/store/README.md")
     assert not is_checked("docs/million.svg")
 
@@ -245,4 +300,15 @@ def test_two_types_of_one_layer_do_not_share_a_name() -> None:
     evm, store, rpc = (f"rust_core/{crate}/src/head.rs" for crate in ("evm", "store", "rpc"))
     assert named({evm: source, store: source, rpc: source}) == [
         (store, 1, f"Head is also a type in {evm}"),
+    ]
+
+
+@pytest.mark.parametrize("name", LOCAL_NAMES)
+def test_forbidden_local_name_is_found_in_product_and_tests(name: str) -> None:
+    rust = f'/// Calls {name}.\nfn open({name}: Node) {{\n    let a = "{name}";\n    f(&{name}_size);\n}}\n'
+    assert named({"rust_core/node/tests/a.rs": rust}) == [("rust_core/node/tests/a.rs", 2, f"the name {name}")]
+    python = f'"""{name}"""\nA = "{name}"  # {name}\nfor {name} in A: ...\nclass {name.title()}: ...\n'
+    assert named({"tests/unit/a.py": python}) == [
+        ("tests/unit/a.py", 3, f"the name {name}"),
+        ("tests/unit/a.py", 4, f"the name {name.title()}"),
     ]

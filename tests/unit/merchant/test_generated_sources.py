@@ -1,4 +1,4 @@
-"""The generated sources of the clients equal what the OpenAPI document of the service yields."""
+"""The generated sources of the Python client equal what the OpenAPI document of the service yields."""
 
 import pytest
 

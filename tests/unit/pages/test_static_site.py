@@ -60,12 +60,20 @@ def test_path_outside_the_prefix_is_not_of_the_site(site: StaticSite, path: str)
 
 @pytest.mark.parametrize(
     "name",
-    ["../static_site.py", "lib/../../static_site.py", "lib/recursive-types.d.ts", "vendor/vendor.json", "", "lib"],
+    ["../static_site.py", "lib/../../static_site.py", "lib/recursive-types.d.ts", "vendor/preact/LICENSE", "", "lib"],
 )
 def test_other_files_are_not_sent(site: StaticSite, name: str) -> None:
     status, headers, body = fetch(site, f"/explorer/static/{name}")
     assert (status, body) == (404, b"not found\n")
     assert headers[b"x-content-type-options"] == b"nosniff"
+
+
+def test_a_build_without_libraries_says_so() -> None:
+    site = StaticSite("explorer", ("lib", "missing"))
+    for path in (DOCUMENT, RPC, "/explorer/static/vendor/preact/preact.js"):
+        status, headers, body = fetch(site, path)
+        assert (status, headers[b"content-type"]) == (503, b"text/plain; charset=utf-8")
+        assert b"no registry of npm was reachable" in body
 
 
 def test_unchanged_file_is_not_sent_again(site: StaticSite) -> None:

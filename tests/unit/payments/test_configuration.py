@@ -121,6 +121,20 @@ def test_all_errors_are_reported_together(file: Path) -> None:
         ),
         ('key_env = "SHOP_KEY"', 'key = "0x1"', "payee.key: is not a key: did you mean key_env?"),
         ('"sqlite:///pay.db"', '"pay.db"', "database.url: must be a database URL, such as sqlite:///pay.db"),
+        (
+            '"sqlite:///pay.db"',
+            '"sqlite:///pay.db?timeout=1"',
+            "database.url: option timeout: a SQLite URL has no options",
+        ),
+        *(
+            (
+                '"sqlite:///pay.db"',
+                f'"postgresql+psycopg://db/pay?sslmode=require&{option}"',
+                f"database.url: option {option.partition('=')[0]} is not a connection parameter of PostgreSQL; the"
+                " service sets the driver's own options",
+            )
+            for option in ("prepare_threshold=0", "autocommit=false", "connect_timeou=3")
+        ),
         ("[database]", "[[database]]", "database: must be a section: write [database] above its keys"),
         ("[database]", "[webhooks]", "webhooks: must be a list of sections: write [[webhooks]] above each"),
         (

@@ -16,8 +16,6 @@ from foreseal.payments.typed_data import (
     ReceiveAuthorization,
     TransferAuthorization,
     TypedMessage,
-    derive_nonce,
-    random_nonce,
 )
 
 KEY = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -114,12 +112,3 @@ def test_invalid_fields_are_named() -> None:
     ]:
         with pytest.raises(error, match=f"^{name}: "):
             make(**{name: value})
-
-
-def test_derived_nonce_depends_on_all_terms_and_the_secret() -> None:
-    terms, secret = {"order": "7", "amount": "5"}, random_nonce()
-    nonce = derive_nonce(terms, secret)
-    assert len(nonce) == 32
-    assert nonce == derive_nonce(dict(reversed(terms.items())), secret)
-    others = [derive_nonce(terms | {"amount": "6"}, secret), derive_nonce(terms, random_nonce())]
-    assert len({nonce, *others}) == 3

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Awaitable
@@ -10,12 +11,13 @@ from typing import Any
 import orjson
 import pytest
 
+from foreseal._core import Buckets, Caller
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.dispatch import HttpReply
 from foreseal.rpc.rate_limiter import CpuBudget, RateLimiter
 
-from access_doubles import Clock, FakeCaller
+from access_doubles import FakeCaller
 from fake_core import FakeNode
 
 
@@ -179,45 +181,36 @@ def test_forbidden_method_is_403_and_an_error_in_a_batch(node: FakeNode) -> None
     assert dispatch(dispatcher(node), call("eth_getBlockReceipts", "latest"))[0] == 200
 
 
-def test_too_many_worker_pool_calls_are_429(node: FakeNode) -> None:
+async def test_too_many_worker_pool_calls_are_429(node: FakeNode) -> None:
     subject = dispatcher(node, Limits(calls=2))
     node.hold = True
-
-    async def scenario() -> None:
-        subject.router.completions.attach(asyncio.get_running_loop())
-        body = orjson.dumps(call("slow"))
-        first, second = subject.answer(body), subject.answer(body)
-        status, answer, seconds = subject.answer(body)
-        assert (status, seconds) == (429, 1)
-        assert error_of(orjson.loads(answer)) == (1, -32005, {"limit": "calls", "max": 2})
-        assert subject.answer(orjson.dumps(call("echo")))[0] == 200, "inline calls go on"
-        node.release()
-        assert [(await first)[0], (await second)[0]] == [200, 200]
-        node.hold = False
-        assert (await subject.answer(body))[0] == 200
-        subject.router.completions.detach()
-
-    asyncio.run(scenario())
+    subject.router.completions.attach(asyncio.get_running_loop())
+    body = orjson.dumps(call("slow"))
+    first, second = subject.answer(body), subject.answer(body)
+    status, answer, seconds = subject.answer(body)
+    assert (status, seconds) == (429, 1)
+    assert error_of(orjson.loads(answer)) == (1, -32005, {"limit": "calls", "max": 2})
+    node.release()
+    assert [(await first)[0], (await second)[0]] == [200, 200]
+    node.hold = False
+    assert (await subject.answer(body))[0] == 200
+    subject.router.completions.detach()
 
 
-def test_drain_waits_for_every_call_in_progress(node: FakeNode) -> None:
+async def test_drain_waits_for_every_call_in_progress(node: FakeNode) -> None:
     subject = dispatcher(node)
     node.hold = True
-
-    async def scenario() -> None:
-        completions = subject.router.completions
-        completions.attach(asyncio.get_running_loop())
-        await completions.wait_until_idle()
-        waiting = subject.answer(orjson.dumps(call("slow")))
-        drained = asyncio.ensure_future(completions.wait_until_idle())
-        await asyncio.sleep(0)
-        assert not drained.done()
-        node.release()
-        await drained
-        assert (await waiting)[0] == 200
-        completions.detach()
-
-    asyncio.run(scenario())
+    completions = subject.router.completions
+    completions.attach(asyncio.get_running_loop())
+    await completions.wait_until_idle()
+    waiting = subject.answer(orjson.dumps(call("slow")))
+    drained = asyncio.ensure_future(completions.wait_until_idle())
+    await asyncio.sleep(0)
+    assert not drained.done()
+    node.release()
+    await drained
+    assert (await waiting)[0] == 200
+    completions.detach()
 
 
 def test_registered_methods_respond_and_their_failures_are_isolated(node: FakeNode) -> None:
@@ -290,20 +283,25 @@ def test_a_cancelled_batch_ends_all_its_calls(node: FakeNode) -> None:
     assert sorted(set(cancelled(dispatcher(node), node, batch, 3))) == [0, 1, 2]
 
 
+def budgeted(debt: int = 0, rate: int = 1, burst: int = 1) -> tuple[RateLimiter, Counter[str]]:
+    """Return a caller with `rate` ms of processor time a second that has used `debt` us, and its refusals."""
+    caller, refusals = Caller(b"someone", False, Buckets(None, 64), rate, burst), Counter[str]()
+    caller.charge(time.monotonic_ns() // 1000, debt)
+    budget = CpuBudget(caller, lambda: time.monotonic_ns() // 1000, rate=rate, burst=burst)
+    return RateLimiter(None, None, refusals, scheduled=caller, cpu=budget), refusals
+
+
 def test_an_exhausted_budget_of_processor_time_is_429(node: FakeNode) -> None:
-    caller, refusals = FakeCaller(), Counter[str]()
-    budget = CpuBudget(caller, Clock(), rate=100, burst=500)
-    limiter = RateLimiter(None, None, refusals, scheduled=caller, cpu=budget)
-    body = orjson.dumps(call("eth_blockNumber"))
-    subject = dispatcher(node)
-    first = subject.answer(body, None, limiter)
-    assert isinstance(first, tuple)
-    assert first[0] == 200
-    assert caller.used > 0, "the event loop's own work is charged"
-    status, answer, seconds = subject.answer(body, None, limiter)  # type: ignore[misc]
-    assert (status, seconds) == (429, 2)
-    assert error_of(orjson.loads(answer))[1:] == (-32005, {"limit": "cpu", "max": 100, "retryAfterMs": 1500})
-    assert refusals == {"cpu": 1}
+    limiter, refusals = budgeted(650_000, 100, 500)
+    reply = dispatcher(node).answer(orjson.dumps(call("eth_blockNumber")), None, limiter)
+    assert isinstance(reply, tuple)
+    status, answer, seconds = reply
+    ident, code, data = error_of(orjson.loads(answer))
+    assert (status, seconds, ident, code) == (429, 2, 1, -32005)
+    assert (data["limit"], data["max"]) == ("cpu", 100)
+    # And the parse of this body.
+    assert 1400 < data["retryAfterMs"] < 1900
+    assert (refusals, node.calls) == ({"cpu": 1}, [])
 
 
 def test_exhausting_call_is_followed_by_429(node: FakeNode) -> None:
@@ -332,7 +330,7 @@ def test_caller_with_few_calls_is_admitted_above_the_total_limit(node: FakeNode)
     async def scenario() -> None:
         node.hold = True
         subject.router.completions.attach(asyncio.get_running_loop())
-        crowd, other = (RateLimiter(None, None, Counter()) for _ in range(2))
+        crowd, other = (RateLimiter(None, None, Counter(), scheduled=FakeCaller()) for _ in range(2))
         callers = (*[crowd] * 10, *[other] * 5, None)
         replies = [subject.answer(body, None, limiter) for limiter in callers]
         statuses = [reply[0] if isinstance(reply, tuple) else None for reply in replies]
@@ -343,34 +341,20 @@ def test_caller_with_few_calls_is_admitted_above_the_total_limit(node: FakeNode)
 
     subject = dispatcher(node, Limits(calls=2))
     body = orjson.dumps(call("slow"))
-    # A method counts as slow once it was called.
-    subject.router._apart.add("slow")
     asyncio.run(scenario())
-
-
-def limited(caller: FakeCaller) -> RateLimiter:
-    """Return the rate limiter of a caller with a budget of processor time."""
-    return RateLimiter(None, None, Counter(), scheduled=caller, cpu=CpuBudget(caller, Clock(), rate=100, burst=500))
 
 
 @pytest.mark.parametrize("body", [b"[" * 300 + b"]" * 300, b"{", b"[]"])
 def test_parsing_is_charged_without_a_call(node: FakeNode, body: bytes) -> None:
-    caller = FakeCaller()
-
-    async def scenario() -> None:
-        reply = dispatcher(node).answer(body, None, limited(caller))
-        if isinstance(reply, Awaitable):
-            await reply
-
-    asyncio.run(scenario())
-    assert caller.used > 0
-    assert node.calls == []
+    subject, (limiter, refusals) = dispatcher(node), budgeted()
+    # A parse takes a few us of the thousand.
+    assert any(subject.answer(body, None, limiter)[0] == 429 for _ in range(100_000))  # type: ignore[index]
+    assert (refusals, node.calls) == ({"cpu": 1}, [])
 
 
 def test_larger_body_of_an_exhausted_caller_is_rejected_unparsed(node: FakeNode) -> None:
-    caller = FakeCaller()
-    caller.used = 1
-    reply = dispatcher(node).answer(b"{" + b" " * 3000, None, limited(caller))
+    limiter, _ = budgeted(2_000)
+    reply = dispatcher(node).answer(b"{" + b" " * 3000, None, limiter)
     assert isinstance(reply, tuple)
     status, answer, _ = reply
     assert status == 429
@@ -394,7 +378,7 @@ def test_canceled_call_holds_its_slot_until_the_worker_ends(node: FakeNode) -> N
         node.hold = True
         completions = subject.router.completions
         completions.attach(asyncio.get_running_loop())
-        limiter = RateLimiter(None, 1, Counter())
+        limiter = RateLimiter(None, 1, Counter(), scheduled=FakeCaller())
         task = asyncio.ensure_future(subject.answer(body, None, limiter))  # type: ignore[arg-type]
         await asyncio.sleep(0)
         task.cancel()
@@ -411,15 +395,40 @@ def test_canceled_call_holds_its_slot_until_the_worker_ends(node: FakeNode) -> N
         assert (await again)[0] == 200
 
     subject, body = dispatcher(node), orjson.dumps(call("slow"))
-    # A method counts as slow once it was called.
-    subject.router._apart.add("slow")
     asyncio.run(scenario())
 
 
 def test_large_response_is_charged_by_its_bytes(node: FakeNode) -> None:
-    used = []
-    for size in (10, 5_000_000):
-        caller = FakeCaller()
-        dispatcher(node).answer(orjson.dumps(call("large", size)), None, limited(caller))
-        used.append(caller.used)
-    assert used[1] >= used[0] + 15_000
+    subject, (limiter, refusals) = dispatcher(node), budgeted()
+    large, small = (orjson.dumps(call("large", size)) for size in (5_000_000, 10))
+    assert subject.answer(large, None, limiter)[0] == 200  # type: ignore[index]
+    # 5 MB take 15 ms.
+    status, answer, _ = subject.answer(small, None, limiter)  # type: ignore[misc]
+    assert (status, refusals) == (429, {"cpu": 1})
+    assert orjson.loads(answer)["error"]["data"]["retryAfterMs"] > 10_000
+
+
+async def test_a_python_method_that_ends_cancelled_fails_its_own_call(node: FakeNode) -> None:
+    registry = Registry()
+
+    @registry.method("demo_cancelled")
+    async def cancelled_inside() -> None:
+        raise asyncio.CancelledError
+
+    subject = dispatcher(node, registry=registry)
+    subject.router.completions.attach(asyncio.get_running_loop())
+    reply = subject.answer(orjson.dumps([call("demo_cancelled"), call("echo", 1, ident=2)]))
+    assert not isinstance(reply, tuple)
+    answers = orjson.loads(bytes((await reply)[1]))
+    assert (error_of(answers[0])[1], answers[1]["result"]) == (-32603, [1])
+    assert len(subject.router.completions) == 0
+    subject.router.completions.detach()
+
+
+async def test_a_number_that_python_cannot_read_fails_its_own_call(node: FakeNode) -> None:
+    registry = Registry()
+    registry.method("demo_number")(lambda number: number)
+    subject = dispatcher(node, registry=registry)
+    reply = subject.answer(b'{"jsonrpc":"2.0","id":1,"method":"demo_number","params":[1e999]}')
+    assert isinstance(reply, tuple)
+    assert error_of(orjson.loads(bytes(reply[1])))[1] == -32602

@@ -3,7 +3,8 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
@@ -93,22 +94,18 @@ class Callers:
         return made
 
 
-def running(
-    use: Callable[[Callers], Awaitable[None]], most: int = 10, public_most: int = 6, caller_most: int | None = 3
-) -> None:
-    async def run() -> None:
-        callers = Callers(most, public_most, caller_most)
-        callers.completions.attach(asyncio.get_running_loop())
-        try:
-            await use(callers)
-        finally:
-            callers.completions.detach()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def running(most: int = 10, public_most: int = 6, caller_most: int | None = 3) -> AsyncIterator[Callers]:
+    callers = Callers(most, public_most, caller_most)
+    callers.completions.attach(asyncio.get_running_loop())
+    try:
+        yield callers
+    finally:
+        callers.completions.detach()
 
 
-def test_caller_has_a_share_and_others_are_served() -> None:
-    async def use(callers: Callers) -> None:
+async def test_caller_has_a_share_and_others_are_served() -> None:
+    async with running() as callers:
         made = await callers.make("a", 3)
         rejected = await callers.request("a", NEW)
         assert (rejected["code"], rejected["data"]) == (-32005, {"limit": "caller_filters", "max": 3})
@@ -118,11 +115,9 @@ def test_caller_has_a_share_and_others_are_served() -> None:
         await callers.make("a")
         assert await callers.request("a", UNINSTALL, made[0]) is False
 
-    running(use)
 
-
-def test_new_filter_evicts_the_idlest_of_the_largest_caller() -> None:
-    async def use(callers: Callers) -> None:
+async def test_new_filter_evicts_the_idlest_of_the_largest_caller() -> None:
+    async with running() as callers:
         first, second, third = await callers.make("a", 3)
         await callers.make("b", 2)
         await callers.make("c")
@@ -133,11 +128,9 @@ def test_new_filter_evicts_the_idlest_of_the_largest_caller() -> None:
         assert callers.table.evicted == 1
         assert len(callers.node.filters) == 6
 
-    running(use)
 
-
-def test_callers_with_equal_counts_do_not_evict_each_other() -> None:
-    async def use(callers: Callers) -> None:
+async def test_callers_with_equal_counts_do_not_evict_each_other() -> None:
+    async with running() as callers:
         for name in "abcdef":
             await callers.make(name)
         rejected = await callers.request("a", NEW)
@@ -147,11 +140,9 @@ def test_callers_with_equal_counts_do_not_evict_each_other() -> None:
         assert callers.table.count(callers.limiter("a"), "public") == 0
         await callers.make("a")
 
-    running(use)
 
-
-def test_dedicated_callers_never_lose_filters_to_public_ones() -> None:
-    async def use(callers: Callers) -> None:
+async def test_dedicated_callers_never_lose_filters_to_public_ones() -> None:
+    async with running() as callers:
         await callers.make("a", 3)
         await callers.make("b", 3)
         await callers.make("key one", 5)
@@ -163,11 +154,9 @@ def test_dedicated_callers_never_lose_filters_to_public_ones() -> None:
         await callers.make("key three")
         assert len(callers.node.filters) == 10
 
-    running(use)
 
-
-def test_expired_filters_do_not_count() -> None:
-    async def use(callers: Callers) -> None:
+async def test_expired_filters_do_not_count() -> None:
+    async with running() as callers:
         old = await callers.make("a", 3)
         callers.node.filters.clear()
         callers.now += EXPIRY
@@ -179,11 +168,9 @@ def test_expired_filters_do_not_count() -> None:
         await callers.make("c", 3)
         assert callers.table.evicted == 0
 
-    running(use)
 
-
-def test_filter_of_a_disconnected_client_counts() -> None:
-    async def use(callers: Callers) -> None:
+async def test_filter_of_a_disconnected_client_counts() -> None:
+    async with running() as callers:
         callers.node.hold = True
         calls = [asyncio.ensure_future(callers.request("a", NEW)) for _ in range(4)]
         await asyncio.sleep(0)
@@ -201,40 +188,32 @@ def test_filter_of_a_disconnected_client_counts() -> None:
         assert callers.table.count(callers.limiter("a"), "public") == 3
         assert (await callers.request("a", NEW))["data"]["limit"] == "caller_filters"
 
-    running(use)
 
-
-def test_failed_filter_does_not_count() -> None:
-    async def use(callers: Callers) -> None:
+async def test_failed_filter_does_not_count() -> None:
+    async with running() as callers:
         for _ in range(5):
             assert (await callers.request("a", "eth_newFilter", {"wrong": 1}))["code"] == -32602
         assert len(callers.table) == 0
         await callers.make("a", 3)
 
-    running(use)
 
-
-def test_batch_entries_count() -> None:
-    async def use(callers: Callers) -> None:
+async def test_batch_entries_count() -> None:
+    async with running() as callers:
         batch = [{"jsonrpc": "2.0", "id": n, "method": NEW, "params": []} for n in range(5)]
         answers = await callers.send("a", batch)
         assert ["result" in answer for answer in answers] == [True, True, True, False, False]
         assert callers.table.count(callers.limiter("a"), "public") == 3
 
-    running(use)
 
-
-def test_invalid_filter_ids_are_passed_to_the_node() -> None:
-    async def use(callers: Callers) -> None:
+async def test_invalid_filter_ids_are_passed_to_the_node() -> None:
+    async with running() as callers:
         (ident,) = await callers.make("a")
         assert await callers.request("a", CHANGES, ident.replace("0x", "0X")) == []
         assert (await callers.request("a", CHANGES, "0xffff"))["message"] == "filter not found"
 
-    running(use)
 
-
-def test_random_calls_are_counted_and_new_callers_always_served() -> None:
-    async def use(callers: Callers) -> None:
+async def test_random_calls_are_counted_and_new_callers_always_served() -> None:
+    async with running() as callers:
         draw = random.Random(5)
         names = [*"abcdefgh", "key one", "key two"]
         made: list[str] = []
@@ -255,5 +234,3 @@ def test_random_calls_are_counted_and_new_callers_always_served() -> None:
             assert callers.node.filters == set(callers.table._owners)
             assert not callers.table._pending
             assert all(callers.table.count(callers.limiter(name), "public") <= 3 for name in names)
-
-    running(use)

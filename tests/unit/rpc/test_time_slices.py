@@ -38,20 +38,17 @@ def test_waiting_tasks_get_slices_in_rotation() -> None:
     assert order == [0, 0, 1, 2, 0, 1, 2, 1, 2]
 
 
-def test_canceled_wait_passes_its_slice_on() -> None:
-    async def scenario() -> None:
-        subject = TimeSlices()
-        await subject.begin()
-        waiting = [asyncio.ensure_future(subject.begin()) for _ in range(3)]
-        await asyncio.sleep(0)
-        waiting[0].cancel()
-        subject.end()
-        await asyncio.sleep(0)
-        # It has a slice by now, but never uses it.
-        waiting[1].cancel()
-        await asyncio.wait_for(waiting[2], 10)
-
-    asyncio.run(scenario())
+async def test_canceled_wait_passes_its_slice_on() -> None:
+    subject = TimeSlices()
+    await subject.begin()
+    waiting = [asyncio.ensure_future(subject.begin()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    subject.end()
+    await asyncio.sleep(0)
+    # It has a slice by now, but never uses it.
+    waiting[1].cancel()
+    await asyncio.wait_for(waiting[2], 10)
 
 
 def order_of(*asked: tuple[str, bool]) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from foreseal.top.node_sample import NodeSampler
 from foreseal.top.service_sample import ServiceSampler
 from foreseal.top.source import HttpSource, SourceError
-from http_thread import running_server
+from http_thread import QuietHandler, running_server
 
 Reply = tuple[int, bytes]
 
@@ -27,23 +27,17 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         self.seen: list[tuple[str, dict[str, str]]] = []
         outer = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                body = self.read_body()
                 outer.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
                 found = replies[self.path]
                 status, answer = found(body) if callable(found) else found
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
+                self.respond(status, answer)
 
             do_POST = do_GET
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
 
         super().__init__(("127.0.0.1", 0), Handler)
 

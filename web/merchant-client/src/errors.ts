@@ -1,4 +1,4 @@
-import type { ErrorBody } from "./types.js";
+import type { ErrorBody } from "./api.js";
 
 /** Base class of the errors. */
 export class MerchantError extends Error {

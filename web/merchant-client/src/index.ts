@@ -1,12 +1,6 @@
-/** A client of the merchant service (`foreseal pay serve`), for Node 20 or newer and other runtimes with `fetch`. */
+/** A client of the merchant service (`foreseal pay serve`), for Node 20.3 or newer and other runtimes with `fetch`. */
 
-import { MerchantMethods } from "./methods.js";
-
+export type * from "./api.js";
+export * from "./client.js";
 export * from "./errors.js";
-export type { ClientOptions, PostOptions, RequestOptions } from "./transport.js";
-export type * from "./queries.js";
-export type * from "./types.js";
-export type * from "./values.js";
-
-/** A client. Its API key is a secret: use it on a server, never in a page. */
-export class MerchantClient extends MerchantMethods {}
+export type { ClientOptions, Fetch } from "./retries.js";

@@ -9,7 +9,10 @@
  *   is_delayed: boolean, transaction_hash: string | null, chain_status: string, success_url: string | null,
  *   cancel_url: string | null, message_origins: string[], pretend_wallet: boolean}} CheckoutOrder
  */
-/** @typedef {{typed_data: any, payer: string, balance: string, balance_shown: string, is_sufficient: boolean}} CheckoutPayment */
+/**
+ * @typedef {{typed_data: any, payer: string, balance: string, balance_shown: string,
+ *   is_sufficient: boolean}} CheckoutPayment
+ */
 /** @typedef {{order: CheckoutOrder, obstacle: string | null}} CheckoutAuthorized */
 
 const WAIT_SECONDS = 20;

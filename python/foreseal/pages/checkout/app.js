@@ -70,7 +70,10 @@ function Progress({ shown }) {
   </section>`;
 }
 
-/** Reports the status to the page that opened this one, if it is of a configured origin. @param {CheckoutOrder} shown */
+/**
+ * Reports the status to the page that opened this one, if it is of a configured origin.
+ * @param {CheckoutOrder} shown
+ */
 function report(shown) {
   const { opener } = window;
   if (!opener || opener === window) return;

@@ -24,7 +24,10 @@
   /** @param {object} detail */
   const dispatch = (detail) => button.dispatchEvent(new CustomEvent('foreseal-checkout', { detail, bubbles: true }));
 
-  /** Returns a payment link of this service only, so that a wrong answer cannot send shoppers elsewhere. @param {unknown} text */
+  /**
+   * Returns a payment link of this service only, so that a wrong answer cannot send shoppers elsewhere.
+   * @param {unknown} text
+   */
   const checked = (text) => {
     const url = new URL(String(text));
     if (url.origin !== service.origin || !url.pathname.includes('/checkout/')) throw new Error('not a payment link of this service');

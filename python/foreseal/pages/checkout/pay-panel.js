@@ -47,7 +47,10 @@ export function FailureNotice({ failure, order, children }) {
     <p>${sentence(failure, order)}</p>${children}</div>`;
 }
 
-/** @param {{client: CheckoutClient, order: CheckoutOrder, onSigned: (isSigned: boolean) => void, onOrder: (order: CheckoutOrder) => void}} props */
+/**
+ * @param {{client: CheckoutClient, order: CheckoutOrder, onSigned: (isSigned: boolean) => void,
+ *   onOrder: (order: CheckoutOrder) => void}} props
+ */
 export function PayPanel({ client, order, onSigned, onOrder }) {
   const wallets = useWallets(order);
   const wallet = useRef(/** @type {Wallet | null} */ (null));

@@ -12,7 +12,10 @@ export class ServiceError extends Error {
   /** @override */
   name = 'ServiceError';
 
-  /** @param {number} status @param {{code: string, message: string, argument: string | null, reason: string | null}} error */
+  /**
+   * @param {number} status
+   * @param {{code: string, message: string, argument: string | null, reason: string | null}} error
+   */
   constructor(status, error) {
     super(error.message);
     this.status = status;

@@ -13,7 +13,8 @@ export const BASIS_POINTS = 10_000n;
 export const MAX_BYTES = 64 * 1024;
 
 /**
- * Returns the cells of a CSV text by line (RFC 4180, without line breaks in cells). Commas and semicolons separate cells.
+ * Returns the cells of a CSV text by line (RFC 4180, without line breaks in cells). Commas and semicolons
+ * separate cells.
  * @param {string} text
  * @returns {{line: number, cells: string[]}[]}
  */

@@ -7,11 +7,12 @@ import { Change } from './api.js';
 /** @typedef {import('../lib/components/ui.js').Child} Child */
 
 /**
- * A button that opens a dialog. `send` sends the change after the user has confirmed; its error stays in the dialog, and
- * its answer goes to `onDone`.
+ * A button that opens a dialog. `send` sends the change after the user has confirmed; its error stays in the dialog,
+ * and its answer goes to `onDone`.
  * @template T
- * @param {{label: string, title?: string, confirm?: string, isDanger?: boolean, isPrimary?: boolean, children?: () => Child,
- *   send: (change: Change) => Promise<T>, onDone?: (answer: T) => void, isReady?: boolean}} props
+ * @param {{label: string, title?: string, confirm?: string, isDanger?: boolean, isPrimary?: boolean,
+ *   children?: () => Child, send: (change: Change) => Promise<T>, onDone?: (answer: T) => void,
+ *   isReady?: boolean}} props
  */
 export function ActionButton(
   { label, title = label, confirm = label, isDanger = false, isPrimary = false, children, send, onDone, isReady = true },

@@ -16,7 +16,8 @@ import { firstTransfer } from './transfer-topics.js';
  */
 /**
  * Block. `steps` is empty if it was read as a sealed block.
- * @typedef {{number: number, header: Header, transactionCount: number, steps: StepEntry[], isSealed: boolean}} BlockEntry
+ * @typedef {{number: number, header: Header, transactionCount: number, steps: StepEntry[],
+ *   isSealed: boolean}} BlockEntry
  */
 
 const MAX_BLOCKS = 64;

@@ -19,7 +19,11 @@ const LONG_BYTES = 96;
 /** Longer data is shown without decoding, which would block the page. */
 const MAX_DECODED = 1_000_000;
 
-/** One decoded value. @param {{type: AbiType, value: AbiValue}} props @returns {import('../lib/components/ui.js').Child} */
+/**
+ * One decoded value.
+ * @param {{type: AbiType, value: AbiValue}} props
+ * @returns {import('../lib/components/ui.js').Child}
+ */
 export function AbiValueView({ type, value }) {
   if (Array.isArray(value)) {
     const shown = value.slice(0, MAX_ITEMS);
@@ -101,7 +105,10 @@ export function RevertReason({ to, output }) {
 
 /** @typedef {{address: string, topics: string[], data: string, logIndex?: string}} Log */
 
-/** One log, decoded if an interface has its event. @param {{log: Log, head?: import('../lib/components/ui.js').Child}} props */
+/**
+ * One log, decoded if an interface has its event.
+ * @param {{log: Log, head?: import('../lib/components/ui.js').Child}} props
+ */
 export function LogView({ log, head }) {
   const isLong = log.data.length > MAX_DECODED;
   const request = useRequest(async () => (isLong ? null : decodeLog(log)), [log.address, log.topics.join(), log.data]);

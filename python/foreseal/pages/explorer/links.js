@@ -7,7 +7,10 @@ import { fixedContractName } from './abis.js';
 import { router } from './context.js';
 import { paths } from './paths.js';
 
-/** Block and step that reads refer to. `step` is null for the whole block. @typedef {{block: string, step: number | null}} StateAt */
+/**
+ * Block and step that reads refer to. `step` is null for the whole block.
+ * @typedef {{block: string, step: number | null}} StateAt
+ */
 
 /** @param {{number: number}} props */
 export function BlockLink({ number }) {
@@ -39,5 +42,9 @@ export function AddressLink({ address, full = false, copy = true }) {
 export const blockParameter = ({ block, step }) =>
   step === null ? block : { blockNumber: block, flashblockIndex: toQuantity(step) };
 
-/** Returns the block parameter for a number, and for a step of it. @param {number} number @param {number | null} step */
+/**
+ * Returns the block parameter for a number, and for a step of it.
+ * @param {number} number
+ * @param {number | null} step
+ */
 export const stateAt = (number, step) => ({ block: toQuantity(number), step });

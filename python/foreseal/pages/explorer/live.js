@@ -11,7 +11,10 @@ import { readNewestBlock } from './newest-block.js';
 /** @typedef {import('../lib/stream.js').StreamState} StreamState */
 /** @typedef {import('../lib/stream.js').StepMessage} StepMessage */
 /** @typedef {import('../lib/stream.js').Cursor} Cursor */
-/** Time in milliseconds from the arrival of a transaction in the pool until its step. @typedef {{at: number, ms: number}} Delay */
+/**
+ * Time in milliseconds from the arrival of a transaction in the pool until its step.
+ * @typedef {{at: number, ms: number}} Delay
+ */
 
 const HISTORY = 40;
 const MAX_DELAYS = 240;
@@ -33,7 +36,10 @@ const STREAM_RETRY_MS = 60_000;
  */
 export class Live {
   model = new ChainModel();
-  /** `reading` if only the newest block is read, because the feed brought no step. @type {StreamState | 'polling' | 'reading'} */
+  /**
+   * `reading` if only the newest block is read, because the feed brought no step.
+   * @type {StreamState | 'polling' | 'reading'}
+   */
   state = 'connecting';
   /** @type {Error | null} */
   error = null;
@@ -186,7 +192,7 @@ export class Live {
     this.#notify();
   }
 
-  /** Drops the cursor of a feed that is connected but brings no step. The cursor of an idle chain is the newest step. */
+  /** Drops the cursor of a feed that is connected but sends no step. An idle chain's cursor is its newest step. */
   async #checkFeed() {
     const feed = this.#feed;
     if (feed === null || this.state !== 'live' || !this.#health.isStalled) return;

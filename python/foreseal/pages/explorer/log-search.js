@@ -7,7 +7,10 @@ import { ValueError, isAddress, isHash } from '../lib/values.js';
 
 export const FIELDS = /** @type {const} */ (['address', 'topic0', 'topic1', 'topic2', 'topic3', 'from', 'to', 'order']);
 /** @typedef {Record<typeof FIELDS[number], string>} SearchText */
-/** @typedef {{address?: string[], topics: (string | null)[], from: number | null, to: number | null, isNewestFirst: boolean}} LogSearch */
+/**
+ * @typedef {{address?: string[], topics: (string | null)[], from: number | null, to: number | null,
+ *   isNewestFirst: boolean}} LogSearch
+ */
 
 /** Events that are searched for most, by name. */
 export const COMMON_EVENTS = {

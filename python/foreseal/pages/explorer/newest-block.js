@@ -6,7 +6,10 @@ import { readReceipts } from './receipts.js';
 /** @typedef {import('../lib/rpc.js').RpcClient} RpcClient */
 /** @typedef {import('../lib/stream.js').Cursor} Cursor */
 /** @typedef {Record<string, any>} Json */
-/** Block at consecutive steps, as `ChainModel.addPending` accepts it. @typedef {{steps: Json[], first: number, receipts: Map<string, Json>}} NewestBlock */
+/**
+ * Block at consecutive steps, as `ChainModel.addPending` accepts it.
+ * @typedef {{steps: Json[], first: number, receipts: Map<string, Json>}} NewestBlock
+ */
 
 const MAX_STEPS = 64;
 /** Transactions that were in the block before the page was opened, whose receipts are read. */

@@ -54,7 +54,12 @@ export async function readReceipts(rpc, transactions, blockGas, signal) {
   return receipts;
 }
 
-/** @param {RpcClient} rpc @param {string} hash @param {AbortSignal | undefined} signal @returns {Promise<Json | null>} */
+/**
+ * @param {RpcClient} rpc
+ * @param {string} hash
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<Json | null>}
+ */
 async function readReceipt(rpc, hash, signal) {
   try {
     return await rpc.call('eth_getTransactionReceipt', [hash], { signal });

@@ -1,7 +1,10 @@
 // Replacements in the pool, observed while a page is open.
 
 /** @typedef {{hash: string, from: string, nonce: string, maxFeePerGas?: string, gasPrice?: string}} PoolTransaction */
-/** @typedef {{at: number, sender: string, nonce: bigint, before: string, after: string, feeBefore: bigint, feeAfter: bigint}} Replacement */
+/**
+ * @typedef {{at: number, sender: string, nonce: bigint, before: string, after: string, feeBefore: bigint,
+ *   feeAfter: bigint}} Replacement
+ */
 
 const MAX_TRACKED = 10_000;
 const MAX_REPLACEMENTS = 200;

@@ -2,7 +2,10 @@
 
 /** @typedef {{balance?: string, nonce?: number, code?: string, storage?: Record<string, string>}} AccountState */
 /** @typedef {{pre: Record<string, AccountState>, post: Record<string, AccountState>}} StateDiff */
-/** @typedef {{address: string, field: string, before: string | null, after: string | null, kind: 'balance' | 'nonce' | 'code' | 'slot'}} Change */
+/**
+ * @typedef {{address: string, field: string, before: string | null, after: string | null,
+ *   kind: 'balance' | 'nonce' | 'code' | 'slot'}} Change
+ */
 
 const ZERO_WORD = `0x${'0'.repeat(64)}`;
 

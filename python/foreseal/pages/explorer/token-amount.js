@@ -1,4 +1,5 @@
-// Amounts of tokens, with the names that their contracts report. Anyone can choose a name, so the contract is next to it.
+// Amounts of tokens, with the names that their contracts report. Anyone can choose a name, so the contract is shown
+// next to it.
 
 import { useRequest } from '../lib/components/request.js';
 import { html } from '../lib/components/ui.js';

@@ -1,14 +1,17 @@
 // Reads of the tokens that lists show. A block may have transfers of thousands of tokens, so the reads have a rate.
 
 /** @typedef {import('./tokens.js').Token} Token */
-/** @typedef {{load: (address: string) => Promise<Token>, resolve: (token: Promise<Token>) => void, address: string, signal: AbortSignal}} Waiting */
+/**
+ * @typedef {{load: (address: string) => Promise<Token>, resolve: (token: Promise<Token>) => void, address: string,
+ *   signal: AbortSignal}} Waiting
+ */
 
 /** Tokens that are read at once after a pause. */
 const BURST = 10;
 /** Milliseconds between two reads beyond the burst. */
 const INTERVAL = 500;
 
-/** Queue of reads. The newest comes first; reads that nobody waits for any more are dropped. */
+/** Queue of reads, newest first. Reads whose signal has aborted are dropped. */
 export class TokenQueue {
   /** @type {Waiting[]} */
   #waiting = [];

@@ -12,7 +12,8 @@ import { STANDARD_ABIS } from './abis.js';
 /** @typedef {{symbol: string | null, name: string | null, decimals: number | null}} Token */
 /**
  * Movement of tokens. ERC-20 has `amount`; ERC-721 has `id`; ERC-1155 has both.
- * @typedef {{standard: 'ERC-20' | 'ERC-721' | 'ERC-1155', from: string, to: string, amount: bigint | null, id: bigint | null}} Transfer
+ * @typedef {{standard: 'ERC-20' | 'ERC-721' | 'ERC-1155', from: string, to: string, amount: bigint | null,
+ *   id: bigint | null}} Transfer
  */
 /** @typedef {{address: string, topics: string[], data: string, logIndex: string}} ReceiptLog */
 /** @typedef {{transfers: {key: string, token: string, transfer: Transfer}[], hasMore: boolean}} FoundTransfers */

@@ -33,8 +33,9 @@ export class FeedPoller {
 
   /**
    * @param {RpcClient} rpc
-   * @param {{cursor: Cursor, onStep: (step: StepMessage) => void, onGap: () => void, onPoll: (error: Error | null) => void,
-   *   timers?: Timers}} options `onGap` reports that the cursor is no longer available, and ends the polling
+   * @param {{cursor: Cursor, onStep: (step: StepMessage) => void, onGap: () => void,
+   *   onPoll: (error: Error | null) => void, timers?: Timers}} options `onGap` reports that the cursor is no longer
+   *   available, and ends the polling
    */
   constructor(rpc, options) {
     this.#rpc = rpc;

@@ -3,7 +3,7 @@
 // The time of a search depends on the number of its results, not on its range. A search for the newest logs therefore
 // tries its whole range first. If that has many, it continues with a small window at the end of the chain, which it
 // enlarges until it finds enough. The method pages forward only, so a block with more logs than a window may have is
-// read from its first log on: its rows appear after one call, whatever it contains.
+// read from its first log on: its rows appear after one call, even if it has many logs.
 
 import { parseCount, toQuantity } from './values.js';
 
@@ -13,7 +13,8 @@ import { parseCount, toQuantity } from './values.js';
 /**
  * Reads a bounded number of logs at each call, which may be none. `isIdle` is true if the last call found that the
  * chain has no more logs yet. `reached` is the first block that the search has read to its end, or null.
- * @typedef {{next: (signal?: AbortSignal) => Promise<Log[]>, done: boolean, isIdle: boolean, reached: number | null}} LogPager
+ * @typedef {{next: (signal?: AbortSignal) => Promise<Log[]>, done: boolean, isIdle: boolean,
+ *   reached: number | null}} LogPager
  */
 
 const FIRST_WINDOW = 2000;
@@ -177,7 +178,11 @@ export class NewestFirst {
     return { logs: [...logs, ...more], block };
   }
 
-  /** Reads the next page of a block with many logs. @param {{pager: OldestFirst, last: number}} block @param {AbortSignal | undefined} signal */
+  /**
+   * Reads the next page of a block with many logs.
+   * @param {{pager: OldestFirst, last: number}} block
+   * @param {AbortSignal | undefined} signal
+   */
   async #ofBlock({ pager, last }, signal) {
     const found = await pager.next(signal);
     const page = found.filter((log) => parseCount(log['blockNumber']) <= last);

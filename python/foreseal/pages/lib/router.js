@@ -48,7 +48,7 @@ export class Router {
   /** @type {(location: Location) => void} */
   #onChange = () => {};
 
-  /** @param {string} base such as `/explorer` @param {readonly Route[]} routes */
+  /** @param {string} base path, for example `/explorer` @param {readonly Route[]} routes */
   constructor(base, routes) {
     this.#base = base;
     this.#routes = routes;

@@ -221,7 +221,8 @@ export class SubscriptionStream {
 
 /**
  * The feed of steps. A step in parts is delivered once it is complete.
- * @typedef {{onStep: (step: StepMessage) => void, onHeartbeat?: (cursor: Cursor) => void, onGap?: () => void}} FeedEvents
+ * @typedef {{onStep: (step: StepMessage) => void, onHeartbeat?: (cursor: Cursor) => void,
+ *   onGap?: () => void}} FeedEvents
  */
 export class FeedStream extends SubscriptionStream {
   /** @type {Cursor | null} */

@@ -51,7 +51,12 @@ function fieldsOf(types, name) {
   return fields;
 }
 
-/** @param {Record<string, TypedField[]>} types @param {string} name @param {Set<string>} found @returns {Set<string>} */
+/**
+ * @param {Record<string, TypedField[]>} types
+ * @param {string} name
+ * @param {Set<string>} found
+ * @returns {Set<string>}
+ */
 function referredTypes(types, name, found) {
   if (found.has(name)) return found;
   found.add(name);

@@ -10,7 +10,10 @@ import { isAddress, toQuantity } from './values.js';
  *   removeListener?: (event: string, listener: (value: any) => void) => void}} Provider
  */
 /** @typedef {{id: string, name: string, icon: string | null, provider: Provider}} AnnouncedWallet */
-/** @typedef {{chainId: number, name: string, rpcUrl: string, currency: {name: string, symbol: string, decimals: number}}} Network */
+/**
+ * @typedef {{chainId: number, name: string, rpcUrl: string, currency: {name: string, symbol: string,
+ *   decimals: number}}} Network
+ */
 
 const REJECTED = 4001;
 const UNKNOWN_CHAIN = 4902;

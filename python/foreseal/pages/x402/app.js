@@ -89,7 +89,12 @@ function PayPanel({ demand, details, onSigned }) {
   </section>`;
 }
 
-/** Returns the payment that the wallet signs. @param {Wallet} wallet @param {Demand} demand @param {SellerDetails | null} details */
+/**
+ * Returns the payment that the wallet signs.
+ * @param {Wallet} wallet
+ * @param {Demand} demand
+ * @param {SellerDetails | null} details
+ */
 async function sign(wallet, demand, details) {
   const account = await wallet.connect();
   const chainId = chainIdOf(demand.requirements);

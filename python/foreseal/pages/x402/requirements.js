@@ -8,10 +8,13 @@ import { visibleName } from '../lib/text.js';
  * @typedef {{scheme: string, network: string, asset: string, amount: string, payTo: string, maxTimeoutSeconds: number,
  *   extra: {name: string, version: string}}} Requirements
  */
-/** @typedef {{requirements: Requirements, resource: unknown, extensions: unknown, now: number}} Demand `now` is the seller's time in seconds. */
 /**
- * @typedef {{asset: string, chain_id: number, symbol: string | null, decimals: number | null, seller_name: string | null,
- *   network_name: string | null, rpc_url: string | null}} SellerDetails
+ * @typedef {{requirements: Requirements, resource: unknown, extensions: unknown,
+ *   now: number}} Demand `now` is the seller's time in seconds.
+ */
+/**
+ * @typedef {{asset: string, chain_id: number, symbol: string | null, decimals: number | null,
+ *   seller_name: string | null, network_name: string | null, rpc_url: string | null}} SellerDetails
  */
 
 const NETWORK = /^eip155:([1-9]\d{0,14})$/;
@@ -46,7 +49,7 @@ function isPayable(option) {
 
 /**
  * Returns the first payment option that a wallet can sign here, or null.
- * @param {any} body of a response with status 402
+ * @param {any} body body of a response with status 402
  * @param {number} now seconds
  * @returns {Demand | null}
  */

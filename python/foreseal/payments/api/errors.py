@@ -9,11 +9,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from foreseal.payments.api.responses import Error
 from foreseal.payments.chain import (
     ChainError,
     ChainReorganized,
@@ -62,7 +62,7 @@ class ApiError(Exception):
         self.reason: str | None = None
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Error:
         """Return the JSON body."""
         return {"error": {"code": self.code, "message": self.message, "argument": self.argument, "reason": self.reason}}
 

@@ -83,7 +83,7 @@ def newest_refunds(tx: Connection, id: str) -> Sequence[str]:
     return tx.scalars(newest.order_by(TimelineRecord.id.desc()).limit(MAX_TIMELINE_REFUNDS)).all()
 
 
-def _event(row: TimelineRecord, subject: Mapping[str, Any]) -> JsonView:
+def _event(row: TimelineRecord, subject: Mapping[str, object]) -> JsonView:
     details = json.loads(row.details)
     then = {"payer": details["payer"]} if "payer" in details else {}
     return {
@@ -98,26 +98,28 @@ def _event(row: TimelineRecord, subject: Mapping[str, Any]) -> JsonView:
     }
 
 
-def _objects(tx: Connection, views: Views, rows: Sequence[TimelineRecord]) -> dict[tuple[str, str], Mapping[str, Any]]:
+def _objects(
+    tx: Connection, views: Views, rows: Sequence[TimelineRecord]
+) -> dict[tuple[str, str], Mapping[str, object]]:
     ids: dict[str, list[str]] = {}
     for table, id in dict.fromkeys((row.subject, row.subject_id) for row in rows):
         ids.setdefault(table, []).append(id)
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    found: dict[tuple[str, str], Mapping[str, object]] = {}
     for table, subjects in ids.items():
         for chunk in chunks(subjects):
             found |= {(table, view["id"]): view for view in _READERS[table](tx, views, chunk)}
     return found
 
 
-def _orders(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+def _orders(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, object]]:
     return [views.order_constants(row) for row in fetch_each(tx, select(OrderRecord).where(OrderRecord.id.in_(ids)))]
 
 
-def _refunds(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+def _refunds(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, object]]:
     return views.refunds(tx, fetch_all(tx, select(RefundRecord).where(RefundRecord.id.in_(ids))))
 
 
-def _payouts(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+def _payouts(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, object]]:
     return views.payouts(tx, fetch_all(tx, select(PayoutRecord).where(PayoutRecord.id.in_(ids))))
 
 

@@ -12,6 +12,9 @@ Seconds = Annotated[float, Field(ge=0)]
 Checked = Annotated[Seconds | None, Field(description="Seconds since the last check; null before the first.")]
 
 
+HealthStatus = Literal["ok", "degraded", "unhealthy"]
+
+
 class NodeHealth(TypedDict):
     """Health of the node."""
 
@@ -67,7 +70,7 @@ class WebhookHealth(TypedDict):
 class Health(TypedDict):
     """Health of the service."""
 
-    status: Literal["ok", "degraded", "unhealthy"]
+    status: HealthStatus
     reasons: Annotated[list[Problem], Field(description="Failed checks; empty if the service is healthy.")]
     node: NodeHealth
     destinations: list[DestinationHealth]

@@ -114,12 +114,11 @@ class IdempotentRequests:
     ) -> RequestClaim | StoredResponse:
         with self.database.transaction(durable=False) as tx:
             row = fetch_one(tx, select(RequestRecord).where(RequestRecord.key == key).with_for_update())
-            if row.fingerprint != fingerprint:
-                raise _reused()
-            if row.status is not None:
-                return StoredResponse(row.status, bytes(row.answer or b""))
-            if not self._is_dead(row, now):
-                raise _in_progress()
+            answer = self._answer(row, fingerprint, now)
+            if isinstance(answer, ApiError):
+                raise answer
+            if answer is not None:
+                return answer
             tx.execute(update(RequestRecord).where(RequestRecord.key == key).values(lease))
             return RequestClaim(key, lease[RequestRecord.owner], row.since, again=True)
 
@@ -152,17 +151,22 @@ class IdempotentRequests:
         now = self.clock()
         found: dict[str, StoredResponse | ApiError] = {}
         for row in fetch_each(tx, select(RequestRecord).where(RequestRecord.key.in_(list(fingerprints)))):
-            if row.fingerprint != fingerprints[row.key]:
-                found[row.key] = _reused()
-            elif row.status is not None:
-                found[row.key] = StoredResponse(row.status, bytes(row.answer or b""))
-            elif not self._is_dead(row, now):
-                found[row.key] = _in_progress()
+            answer = self._answer(row, fingerprints[row.key], now)
+            if answer is not None:
+                found[row.key] = answer
         return found
 
-    def _is_dead(self, row: RequestRecord, now: float) -> bool:
-        """Return True if the execution that claimed a request has ended without a response."""
-        return row.leased_until <= now or self._is_predecessor(row.owner)
+    def _answer(self, row: RequestRecord, fingerprint: str, now: float) -> StoredResponse | ApiError | None:
+        """Return the answer to a repeat of a request; None if its execution has ended without a response."""
+        if row.fingerprint != fingerprint:
+            message = "this key was used for another request: send a new request with a new key"
+            return ApiError(422, "idempotency_key_reused", message, HEADER)
+        if row.status is not None:
+            return StoredResponse(row.status, bytes(row.answer or b""))
+        if row.leased_until <= now or self._is_predecessor(row.owner):
+            return None
+        message = "this request is in progress: retry with the same key"
+        return ApiError(409, "in_progress", message, HEADER, Retry_After="1")
 
     def store(self, tx: Connection, answers: Sequence[tuple[str, str, StoredResponse]]) -> None:
         """Store responses, each with its key and fingerprint, in the transaction of their effects.
@@ -193,16 +197,6 @@ class IdempotentRequests:
     def _ours(self, claim: RequestClaim) -> Update:
         mine = (RequestRecord.key == claim.key) & (RequestRecord.owner == claim.owner) & RequestRecord.status.is_(None)
         return update(RequestRecord).where(mine)
-
-
-def _reused() -> ApiError:
-    message = "this key was used for another request: send a new request with a new key"
-    return ApiError(422, "idempotency_key_reused", message, HEADER)
-
-
-def _in_progress() -> ApiError:
-    message = "this request is in progress: retry with the same key"
-    return ApiError(409, "in_progress", message, HEADER, Retry_After="1")
 
 
 def derived_id(key: str, prefix: str) -> str:

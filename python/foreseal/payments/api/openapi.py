@@ -35,10 +35,10 @@ _MEANINGS = {200: "Success.", 201: "Created."}
 _OPEN = (404, 503)
 
 
-def document(routes: Sequence[Route]) -> dict[str, Any]:
+def document(routes: Sequence[Route]) -> dict[str, object]:
     """Return the document of these routes."""
     schemas = Schemas(type_ for route in routes for type_ in _types(route))
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, object]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     parameters = {model.__name__ for route in routes for model in (route.models.path, route.models.query)}
@@ -72,7 +72,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _types(route: Route) -> Iterator[Any]:
+def _types(route: Route) -> Iterator[object]:
     """Yield the types whose schemas an operation contains."""
     models = route.models
     yield from (Error, models.path, models.query)
@@ -85,7 +85,7 @@ def _has_body(route: Route) -> bool:
     return route.method == "POST" and bool(route.models.body.model_fields)
 
 
-def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
+def _operation(route: Route, schemas: Schemas) -> dict[str, object]:
     found: dict[str, Any] = {
         "operationId": _operation_id(route),
         "summary": route.summary,
@@ -120,16 +120,16 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
     return [] if route.role is None else [{"key": []}]
 
 
-def _answer(status: int, type_: Any, schemas: Schemas) -> dict[str, Any]:
+def _answer(status: int, type_: object, schemas: Schemas) -> dict[str, object]:
     media = {type_: {"schema": {"type": "string"}}} if isinstance(type_, str) else _json(schemas.reference(type_))
     return {"description": _MEANINGS.get(status) or _ERRORS[status], "content": media}
 
 
-def _json(schema: Any) -> dict[str, Any]:
+def _json(schema: object) -> dict[str, object]:
     return {"application/json": {"schema": schema}}
 
 
-def _parameters(model: type[RequestModel], location: str, schemas: Schemas) -> Iterator[dict[str, Any]]:
+def _parameters(model: type[RequestModel], location: str, schemas: Schemas) -> Iterator[dict[str, object]]:
     component = schemas.component(model)
     for name, schema in component.get("properties", {}).items():
         description, schema = schema["description"], {**schema}

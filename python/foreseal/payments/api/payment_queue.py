@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 import orjson
 from sqlalchemy.exc import IntegrityError, OperationalError
@@ -34,7 +34,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.idempotency import IdempotentRequests, StoredResponse
 from foreseal.payments.api.wallet_checks import WalletChecks, is_deferred
-from foreseal.payments.group_operation import GroupOperation
+from foreseal.payments.group_operation import Checked, GroupOperation, Item, ItemResult, Outcome
 from foreseal.payments.ledger import ConcurrentUpdate, Database
 from foreseal.payments.merchant_context import inherit_context
 from foreseal.payments.transactions import TransactionStillOpen
@@ -57,20 +57,17 @@ _CONFLICTS = (IntegrityError, ConcurrentUpdate, TransactionStillOpen)
 # Errors that all requests of a group have.
 _UNAVAILABLE = (OperationalError, PoolTimeout)
 
-_Checked = dict[str, list[Any]]
-"""Checked items or exceptions, by the key of their job."""
-
 
 @dataclass(frozen=True, slots=True)
-class PaymentJob:
+class PaymentJob(Generic[Item, Checked, Outcome]):
     """One request."""
 
     key: str
     """Idempotency-Key."""
     fingerprint: str
-    operation: GroupOperation
-    items: Sequence[Any]
-    respond: Callable[[Sequence[Any]], StoredResponse]
+    operation: GroupOperation[Item, Checked, Outcome]
+    items: Sequence[Item]
+    respond: Callable[[Sequence[Outcome | Exception]], StoredResponse]
     """Returns the response for the outcome of each item, or raises `ApiError`, which is stored unless it may pass."""
     subjects: Collection[str] = ()
     """Existing orders that the request changes. Two requests of one group never change the same order."""
@@ -78,8 +75,15 @@ class PaymentJob:
     """Response, and True if it was stored by an earlier request with this key."""
     wallet: str | None = None
     """Wallet whose code checks a shopper's signature."""
-    checked: Sequence[Any] | None = None
+    checked: Sequence[ItemResult[Checked]] | None = None
     """Results of the checks of a job that returns from the threads for wallets."""
+
+
+AnyOperation = GroupOperation[Any, Any, Any]
+AnyJob = PaymentJob[Any, Any, Any]
+"""Job of any operation."""
+_Checked = dict[str, list[Any]]
+"""Results of checks by the key of their job, whose operation determines their type."""
 
 
 class PaymentQueue:
@@ -96,9 +100,9 @@ class PaymentQueue:
         self._database = database
         self._requests = requests
         self._changed = changed
-        self._jobs: queue.SimpleQueue[PaymentJob | None] = queue.SimpleQueue()
-        self._small: deque[PaymentJob] = deque()
-        self._large: deque[PaymentJob] = deque()
+        self._jobs: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
+        self._small: deque[AnyJob] = deque()
+        self._large: deque[AnyJob] = deque()
         self._large_is_next = False
         self._sizes = {False: 0, True: 0}
         """Items of small and of large jobs that wait or are processed."""
@@ -120,7 +124,7 @@ class PaymentQueue:
             self._thread.join()
         self._wallets.stop()
 
-    def submit(self, job: PaymentJob) -> None:
+    def submit(self, job: AnyJob) -> None:
         """Add a job, whose future gets the response or the error. Raises `ApiError` 503 if too many are waiting."""
         size, is_large = len(job.items), _is_large(job)
         with self._lock:
@@ -153,7 +157,7 @@ class PaymentQueue:
                     for job in group:
                         self._sizes[_is_large(job)] -= len(job.items)
 
-    def _next_group(self, stopping: bool, *, concurrent: bool) -> tuple[list[PaymentJob], bool]:
+    def _next_group(self, stopping: bool, *, concurrent: bool) -> tuple[list[AnyJob], bool]:
         """Wait for a job. Return a large one, or small ones up to the size of a group; they alternate."""
         for job in self._arriving(stopping, concurrent=concurrent):
             if job is None:
@@ -168,9 +172,9 @@ class PaymentQueue:
         self._large_is_next = True
         return self._small_group(), stopping
 
-    def _small_group(self) -> list[PaymentJob]:
-        group: list[PaymentJob] = []
-        later: list[PaymentJob] = []
+    def _small_group(self) -> list[AnyJob]:
+        group: list[AnyJob] = []
+        later: list[AnyJob] = []
         keys: set[str] = set()
         subjects: set[str] = set()
         size = 0
@@ -187,7 +191,7 @@ class PaymentQueue:
         self._small.extendleft(reversed(later))
         return group
 
-    def _arriving(self, stopping: bool, *, concurrent: bool) -> Iterator[PaymentJob | None]:
+    def _arriving(self, stopping: bool, *, concurrent: bool) -> Iterator[AnyJob | None]:
         """Yield the jobs in the queue; if none is left, wait for one, and gather if requests are concurrent."""
         if not self._small and not self._large and (not stopping or self._away):
             yield self._jobs.get()
@@ -199,7 +203,7 @@ class PaymentQueue:
             except queue.Empty:
                 return
 
-    def process(self, group: Sequence[PaymentJob]) -> None:
+    def process(self, group: Sequence[AnyJob]) -> None:
         """Process jobs with distinct keys as one group.
 
         Every job's future has a result afterwards, or the job returns to the queue once its wallets are checked.
@@ -219,7 +223,7 @@ class PaymentQueue:
             if not job.future.done():
                 self._process_alone(job, checked)
 
-    def _replay(self, group: Sequence[PaymentJob]) -> list[PaymentJob]:
+    def _replay(self, group: Sequence[AnyJob]) -> list[AnyJob]:
         """Answer the jobs whose keys have a stored response. Return the others."""
         with self._database.reading() as tx:
             stored = self._requests.stored(tx, {job.key: job.fingerprint for job in group})
@@ -235,7 +239,7 @@ class PaymentQueue:
         return fresh
 
     @staticmethod
-    def _check(jobs: Sequence[PaymentJob]) -> _Checked:
+    def _check(jobs: Sequence[AnyJob]) -> _Checked:
         """Return the checked items of each job, by key."""
         found: _Checked = {job.key: list(job.checked) for job in jobs if job.checked is not None}
         for operation, same in _by_operation([job for job in jobs if job.checked is None]):
@@ -243,7 +247,7 @@ class PaymentQueue:
             found.update((job.key, [next(results) for _ in job.items]) for job in same)
         return found
 
-    def _process_alone(self, job: PaymentJob, checked: _Checked) -> None:
+    def _process_alone(self, job: AnyJob, checked: _Checked) -> None:
         try:
             try:
                 self._store_alone(job, checked if job.key in checked else self._check([job]))
@@ -254,7 +258,7 @@ class PaymentQueue:
         except Exception as error:  # its caller gets it, and the thread continues
             job.future.set_exception(error)
 
-    def _store_alone(self, job: PaymentJob, checked: _Checked) -> None:
+    def _store_alone(self, job: AnyJob, checked: _Checked) -> None:
         """Store a job; one with unchecked wallets leaves the queue until they are checked. Raises `ApiError` 503."""
         if not is_deferred(checked[job.key]):
             self._store([job], checked)
@@ -262,18 +266,18 @@ class PaymentQueue:
         self._wallets.submit(checked[job.key], partial(self._return, job))
         self._away += 1
 
-    def _return(self, job: PaymentJob, checked: Sequence[Any]) -> None:
+    def _return(self, job: PaymentJob[Item, Checked, Outcome], checked: Sequence[ItemResult[Checked]]) -> None:
         """Put a job whose wallets are checked back into the queue."""
         with self._lock:
             self._sizes[_is_large(job)] += len(job.items)
         self._jobs.put(replace(job, checked=checked))
 
-    def _store(self, jobs: Sequence[PaymentJob], checked: _Checked) -> None:
+    def _store(self, jobs: Sequence[AnyJob], checked: _Checked) -> None:
         """Store items and responses in one transaction, send, and respond. Raises nothing after the commit."""
         if not jobs:
             return
-        answers: list[tuple[PaymentJob, StoredResponse | Exception]] = []
-        sending: list[tuple[GroupOperation, list[Any]]] = []
+        answers: list[tuple[AnyJob, StoredResponse | Exception]] = []
+        sending: list[tuple[AnyOperation, list[Any]]] = []
         with self._database.transaction() as tx:
             for operation, same in _by_operation(jobs):
                 passed = [each for job in same for each in checked[job.key] if not isinstance(each, Exception)]
@@ -298,19 +302,21 @@ class PaymentQueue:
         self._changed()
 
 
-def _is_large(job: PaymentJob) -> bool:
+def _is_large(job: AnyJob) -> bool:
     return len(job.items) > _SMALL
 
 
-def _by_operation(jobs: Sequence[PaymentJob]) -> list[tuple[GroupOperation, list[PaymentJob]]]:
+def _by_operation(jobs: Sequence[AnyJob]) -> list[tuple[AnyOperation, list[AnyJob]]]:
     """Return the jobs of each operation."""
-    found: dict[int, tuple[GroupOperation, list[PaymentJob]]] = {}
+    found: dict[int, tuple[AnyOperation, list[AnyJob]]] = {}
     for job in jobs:
         found.setdefault(id(job.operation), (job.operation, []))[1].append(job)
     return list(found.values())
 
 
-def _respond(job: PaymentJob, outcomes: Sequence[Any]) -> StoredResponse | Exception:
+def _respond(
+    job: PaymentJob[Item, Checked, Outcome], outcomes: Sequence[Outcome | Exception]
+) -> StoredResponse | Exception:
     """Return the response, or the error that is not stored, as the same request may succeed later."""
     try:
         return job.respond(outcomes)

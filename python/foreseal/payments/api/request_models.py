@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -29,7 +29,7 @@ class NoFields(RequestModel):
 M = TypeVar("M", bound=RequestModel)
 
 
-def parse_fields(model: type[M], raw: Any) -> M:
+def parse_fields(model: type[M], raw: object) -> M:
     """Validate the fields of an object. Raises `ApiError` 400 with the field at fault."""
     try:
         return model.model_validate(raw)
@@ -51,7 +51,7 @@ def parse_body(model: type[M], raw: bytes) -> tuple[M, bytes]:
     return parse_fields(model, document), orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
-def _check_members(members: list[tuple[str, Any]]) -> None:
+def _check_members(members: list[tuple[str, object]]) -> None:
     """Reject an object with too many members or two of one name."""
     if len(members) > _MAX_MEMBERS:
         raise ApiError(400, "invalid_body", f"an object has {len(members)} fields, at most {_MAX_MEMBERS} are allowed")

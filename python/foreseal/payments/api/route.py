@@ -28,7 +28,7 @@ from foreseal.payments.api.idempotency import (
 )
 from foreseal.payments.api.models import ApiKeyRecord
 from foreseal.payments.api.order_operations import OrderOperations
-from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
+from foreseal.payments.api.payment_queue import AnyJob, PaymentJob, PaymentQueue
 from foreseal.payments.api.request_models import NoFields, RequestModel, parse_body, parse_fields
 from foreseal.payments.api.request_threads import RequestThreads
 from foreseal.payments.api.roles import Role
@@ -102,9 +102,9 @@ class RouteCall(Generic[P, Q, B]):
 class JsonReply:
     """A JSON response."""
 
-    value: Any
+    value: object
     status: int = 200
-    replayed: Any = None
+    replayed: object = None
     """Value for a repeat of the request, if the first response contains a secret that must not be stored."""
 
 
@@ -133,7 +133,7 @@ class TextReply:
 
 
 Reply = JsonReply | StreamedReply | TextReply
-RouteHandler = Callable[[AnyCall], Reply | PaymentJob]
+RouteHandler = Callable[[AnyCall], Reply | AnyJob]
 """A handler that returns a job is called on the event loop; the queue processes the job."""
 
 
@@ -160,7 +160,7 @@ class Route:
     path: str
     summary: str
     handler: RouteHandler
-    answers: Mapping[int, Any]
+    answers: Mapping[int, object]
     """Types of the responses by status, or the media type of a response that is not JSON."""
     role: Role | None = Role.READER
     """Required role; None for a public route."""
@@ -298,7 +298,7 @@ def require_role(found: ApiKeyRecord | None, needed: Role) -> ApiKeyRecord:
     return found
 
 
-def json_response(status: int, value: Any) -> StoredResponse:
+def json_response(status: int, value: object) -> StoredResponse:
     """Return a response with a JSON value."""
     return StoredResponse(status, orjson.dumps(value))
 

@@ -20,7 +20,7 @@ class _SchemaGenerator(GenerateJsonSchema):
         reference, mode = core_mode_ref
         return super().get_defs_ref((reference.replace("View:", ":"), mode))
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: object) -> bool:
         return False
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
@@ -38,7 +38,7 @@ class Schemas:
     """Schemas of types: components by name, and references to them."""
 
     def __init__(self, types: Iterable[Any]) -> None:
-        adapters: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = [
+        adapters: list[tuple[object, JsonSchemaMode, TypeAdapter[object]]] = [
             (each, "validation", TypeAdapter(each)) for each in dict.fromkeys(types)
         ]
         references, definitions = TypeAdapter.json_schemas(
@@ -47,10 +47,10 @@ class Schemas:
         self._references = {type_: schema for (type_, _), schema in references.items()}
         self.components: dict[str, Schema] = definitions["$defs"]
 
-    def reference(self, type_: Any) -> Schema:
+    def reference(self, type_: object) -> Schema:
         """Return the reference to a type's component."""
         return self._references[type_]
 
-    def component(self, type_: Any) -> Schema:
+    def component(self, type_: object) -> Schema:
         """Return a type's component."""
         return self.components[self._references[type_]["$ref"].removeprefix(_REFERENCE)]

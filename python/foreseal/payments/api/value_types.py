@@ -1,7 +1,7 @@
 """Types of the values in requests. Amounts are decimal strings; no value of another JSON type is converted."""
 
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, FailFast, Field, PlainValidator, WithJsonSchema
 
@@ -49,16 +49,17 @@ def _hex(text: str) -> bytes:
     return bytes.fromhex(text[2:])
 
 
-def _digits(value: Any) -> Any:
+def _digits(value: object) -> object:
     """Convert the decimal digits of a path or query to an integer; return any other value unchanged."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     return value
 
 
-def _metadata(value: Any) -> dict[str, str]:
+def _metadata(value: object) -> dict[str, str]:
     """Return an object of texts. One error covers all of it, so that a key never occurs as the name of a field."""
-    _require(isinstance(value, dict), "must be an object of texts")
+    if not isinstance(value, dict):
+        raise ValueError("must be an object of texts")  # noqa: TRY004
     _require(len(value) <= _MAX_ENTRIES, f"must have at most {_MAX_ENTRIES} entries")
     for name, text in value.items():
         valid = 0 < len(name) <= _LONGEST_KEY and is_storable(name)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from sqlalchemy import Connection, select
 
@@ -52,7 +52,7 @@ from foreseal.payments.orders.merchant_data import parse_metadata
 from foreseal.payments.orders.new_orders import StoredOrder
 from foreseal.payments.orders.terms import SignedOrder
 
-JsonView = dict[str, Any]
+JsonView = dict[str, object]
 
 CHANGING_FIELDS = ("last_error", "payment", "refunded", "refunded_shown")
 """Fields of an order that may change after an event, in addition to its status."""
@@ -223,7 +223,7 @@ class Views:
                 "id": row.id,
                 "state": row.state,
                 "chain_id": row.chain_id,
-                **self._origin(row.token, payees.get(row.id)),
+                **self._origin(row.token, payees[row.id]),
                 "contract": row.contract,
                 **refined(row.step),
                 **self.money(sum(leg.amount for leg in legs[row.id]), row.token),

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from foreseal.payments.api.errors import ApiError
-from foreseal.payments.group_operation import DeferredCheck
+from foreseal.payments.group_operation import DeferredCheck, ItemResult, run_deferred
 from foreseal.payments.merchant_context import inherit_merchant
 
 MAX_THREADS = 8
@@ -16,12 +16,15 @@ MAX_WAITING = 2_000
 """Maximum items that wait or are checked."""
 
 
+_Checked = TypeVar("_Checked")
+
+
 @dataclass(slots=True)
-class _Request:
+class _Request(Generic[_Checked]):
     """Results of a request, whose wallets are checked."""
 
-    results: list[Any]
-    done: Callable[[Sequence[Any]], None]
+    results: list[ItemResult[_Checked]]
+    done: Callable[[Sequence[ItemResult[_Checked]]], None]
     left: int
     """Wallets that are not checked yet."""
 
@@ -34,7 +37,11 @@ class WalletChecks:
         self._lock = threading.Lock()
         self._waiting = 0
 
-    def submit(self, results: Sequence[Any], done: Callable[[Sequence[Any]], None]) -> None:
+    def submit(
+        self,
+        results: Sequence[ItemResult[_Checked]],
+        done: Callable[[Sequence[ItemResult[_Checked]]], None],
+    ) -> None:
         """Run the deferred checks among results. A thread then calls `done` with all results.
 
         The exception of a check is its result. Raises `ApiError` 503 if too many are waiting.
@@ -57,10 +64,10 @@ class WalletChecks:
         """Stop the threads after all submitted checks."""
         self._pool.shutdown()
 
-    def _check(self, request: _Request, positions: Sequence[int]) -> None:
+    def _check(self, request: _Request[_Checked], positions: Sequence[int]) -> None:
         for position in positions:
             try:
-                request.results[position] = request.results[position].run()
+                (request.results[position],) = run_deferred([request.results[position]])
             except BaseException as error:  # the error of one item harms no other
                 request.results[position] = error if isinstance(error, Exception) else RuntimeError(repr(error))
         with self._lock:
@@ -71,6 +78,6 @@ class WalletChecks:
             request.done(request.results)
 
 
-def is_deferred(results: Sequence[Any]) -> bool:
+def is_deferred(results: Sequence[ItemResult[_Checked]]) -> bool:
     """Return True if a check among the results is deferred."""
     return any(isinstance(result, DeferredCheck) for result in results)

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
-from sqlalchemy.orm import InstrumentedAttribute
 
 from foreseal.payments.api.models import DeliveryRecord, DeliveryState, WebhookOrigin, WebhookRecord
 from foreseal.payments.api.webhook_signature import new_secret
 from foreseal.payments.configuration.webhook_targets import PUBLIC_ONLY, AddressPolicy
 from foreseal.payments.ledger import UnknownRecord
 from foreseal.payments.ledger.models import TimelineRecord
-from foreseal.payments.ledger.queries import ColumnValues, fetch_each, fetch_one_or_none, insert_all_returning
+from foreseal.payments.ledger.queries import Column, ColumnValues, fetch_each, fetch_one_or_none, insert_all_returning
 from foreseal.payments.ledger.timeline import WEBHOOK_ROTATED, WEBHOOK_TESTED
 
 # An arbitrary number, unique among this database's advisory locks.
@@ -70,7 +68,7 @@ def change_target(tx: Connection, id: str, url: str | None, events: Sequence[str
 
     None leaves a value as it is; `all_events` removes the list of types. Raises `UnknownRecord`.
     """
-    values: dict[InstrumentedAttribute[Any], Any] = {}
+    values: dict[Column, str | None] = {}
     if url is not None:
         values[WebhookRecord.url] = url
     if events is not None or all_events:

@@ -103,7 +103,7 @@ def _reason(data: bytes) -> str | None:
 
 
 def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
-    def checked(value: Any) -> Any:
+    def checked(value: object) -> object:
         if not isinstance(value, str) or not value.startswith("0x"):
             raise Incomplete(f"{value!r} is not a 0x string")
         try:
@@ -114,7 +114,7 @@ def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     return checked
 
 
-hex_number: Callable[[Any], int] = _read(lambda text: int(text, 16))
+hex_number: Callable[[object], int] = _read(lambda text: int(text, 16))
 """Converts a 0x quantity."""
-hex_bytes: Callable[[Any], bytes] = _read(lambda text: bytes.fromhex(text[2:]))
+hex_bytes: Callable[[object], bytes] = _read(lambda text: bytes.fromhex(text[2:]))
 """Converts 0x bytes."""

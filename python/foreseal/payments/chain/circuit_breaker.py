@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from foreseal.client.errors import ConnectionLost, TimedOut
 from foreseal.client.requests import Request
@@ -149,10 +149,10 @@ class GuardedClient:
         self._client = client
         self.breaker = breaker
 
-    def request(self, method: str, *params: Any) -> Any:
+    def request(self, method: str, *params: object) -> object:
         """Return the result of a request. Raises like the client, and `CircuitOpen`."""
         return self.breaker.call(lambda: self._client.request(method, *params))
 
-    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+    def batch(self, requests: Sequence[Request[object]], *, return_errors: bool = False) -> list[object]:
         """Return the results in request order. Raises like the client, and `CircuitOpen`."""
         return self.breaker.call(lambda: self._client.batch(requests, return_errors=return_errors))

@@ -96,8 +96,8 @@ class NodeRequest(Generic[T]):
     """One request."""
 
     method: str
-    params: tuple[Any, ...]
-    read: Callable[[Any], T]
+    params: tuple[object, ...]
+    read: Callable[[object], T]
     """Converts the JSON result. Raises `Incomplete` if it lacks a field or has one of the wrong type."""
     recover: Callable[[ChainError], T] = _no_recovery
     """Converts an error of the node to a result, or raises it."""

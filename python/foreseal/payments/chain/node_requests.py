@@ -137,7 +137,7 @@ def logs(log_filter: LogFilter) -> NodeRequest[list[ChainLog]]:
 
 def log_page(log_filter: LogFilter, cursor: str | None) -> NodeRequest[ChainLogPage]:
     """Request logs of numbered blocks in pages, a method of Foreseal nodes. `cursor` is that of the page before."""
-    query: dict[str, Any] = {"filter": _parameters(log_filter)}
+    query: dict[str, object] = {"filter": _parameters(log_filter)}
     if cursor is not None:
         query["cursor"] = cursor
 
@@ -150,7 +150,7 @@ def log_page(log_filter: LogFilter, cursor: str | None) -> NodeRequest[ChainLogP
     return NodeRequest("foreseal_getLogs", (query,), read)
 
 
-def _parameters(log_filter: LogFilter) -> dict[str, Any]:
+def _parameters(log_filter: LogFilter) -> dict[str, object]:
     return {
         "address": log_filter.address,
         "topics": [
@@ -162,7 +162,7 @@ def _parameters(log_filter: LogFilter) -> dict[str, Any]:
     }
 
 
-def raw_logs(log_filter: LogFilter) -> NodeRequest[list[Mapping[str, Any]]]:
+def raw_logs(log_filter: LogFilter) -> NodeRequest[list[Mapping[str, object]]]:
     """Request logs like `logs`, as JSON: most of them may be known, and converting costs more than comparing."""
     converted = logs(log_filter)
 
@@ -170,7 +170,7 @@ def raw_logs(log_filter: LogFilter) -> NodeRequest[list[Mapping[str, Any]]]:
         with read_object("eth_getLogs"):
             return [log for log in found if log["blockNumber"] is not None and not log.get("removed")]
 
-    def recover(error: ChainError) -> list[Mapping[str, Any]]:
+    def recover(error: ChainError) -> list[Mapping[str, object]]:
         converted.recover(error)
         return []
 

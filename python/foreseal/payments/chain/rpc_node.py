@@ -1,7 +1,7 @@
 """A node over JSON-RPC, limited to methods that every Ethereum node has."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from foreseal.client.calls import request as build_request
 from foreseal.client.errors import ClientError
@@ -21,11 +21,11 @@ _BATCH_SIZE = 100
 class BatchClient(Protocol):
     """JSON-RPC client whose results are plain JSON values, such as `foreseal.client.Client`."""
 
-    def request(self, method: str, *params: Any) -> Any:
+    def request(self, method: str, *params: object) -> object:
         """Return the result of a request. Raises `RpcError` and `foreseal.client.ClientError`."""
         ...
 
-    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+    def batch(self, requests: Sequence[Request[object]], *, return_errors: bool = False) -> list[object]:
         """Return the results in request order. A failed request yields its `RpcError` as the result."""
         ...
 
@@ -50,17 +50,17 @@ class RpcNode:
             return request.recover(to_chain_error(request.method, error))
         return request.read(found)
 
-    def batch(self, requests: Sequence[NodeRequest[Any]]) -> list[Any]:
+    def batch(self, requests: Sequence[NodeRequest[object]]) -> list[object]:
         """Return the result of each request, or the `ChainError` that it failed with. Equal requests are sent once."""
         distinct = {request.key(): request for request in requests}
         keys = list(distinct)
-        found: dict[bytes, Any] = {}
+        found: dict[bytes, object] = {}
         for first in range(0, len(keys), _BATCH_SIZE):
             chunk = keys[first : first + _BATCH_SIZE]
             found |= zip(chunk, self._batch([distinct[key] for key in chunk]), strict=True)
         return [found[request.key()] for request in requests]
 
-    def _batch(self, requests: Sequence[NodeRequest[Any]]) -> list[Any]:
+    def _batch(self, requests: Sequence[NodeRequest[object]]) -> list[object]:
         if len(requests) == 1:
             return [self._outcome(requests[0])]
         built = [build_request(request.method, *request.params) for request in requests]
@@ -72,7 +72,7 @@ class RpcNode:
             return [_converted(request, error) for request in requests]
         return [_converted(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
-    def _outcome(self, request: NodeRequest[Any]) -> Any:
+    def _outcome(self, request: NodeRequest[object]) -> object:
         try:
             return self.execute(request)
         except ChainError as error:
@@ -119,7 +119,7 @@ class RpcNode:
         self.execute(node_requests.send(raw))
 
 
-def _converted(request: NodeRequest[Any], answer: Any) -> Any:
+def _converted(request: NodeRequest[object], answer: object) -> object:
     """Return the result for an answer of a batch, or the `ChainError` that the request failed with."""
     try:
         if isinstance(answer, RpcError | ClientError):

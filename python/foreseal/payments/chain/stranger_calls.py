@@ -89,12 +89,12 @@ class StrangerCalls:
         """
         return RpcNode(_PartyClient(self, party))
 
-    def request(self, party: str, method: str, params: Sequence[Any]) -> Any:
+    def request(self, party: str, method: str, params: Sequence[object]) -> object:
         """Return the result of a request. Raises like the client, `CircuitOpen`, `SlowCode` and `NoFreeCall`."""
         limited = self._limited(method, params)
         return self._call(party, lambda: self._client.request(method, *limited))
 
-    def batch(self, party: str, requests: Sequence[Request[Any]], *, return_errors: bool) -> list[Any]:
+    def batch(self, party: str, requests: Sequence[Request[object]], *, return_errors: bool) -> list[object]:
         """Return the results in request order. Raises like `request`."""
         limited = [replace(each, params=self._limited(each.method, each.params)) for each in requests]
         return self._call(party, lambda: self._client.batch(limited, return_errors=return_errors))
@@ -176,10 +176,10 @@ class _PartyClient:
         self._calls = calls
         self._party = party
 
-    def request(self, method: str, *params: Any) -> Any:
+    def request(self, method: str, *params: object) -> object:
         return self._calls.request(self._party, method, params)
 
-    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> list[Any]:
+    def batch(self, requests: Sequence[Request[object]], *, return_errors: bool = False) -> list[object]:
         return self._calls.batch(self._party, requests, return_errors=return_errors)
 
 

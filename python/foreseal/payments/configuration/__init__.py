@@ -3,19 +3,11 @@
 from foreseal.payments.configuration.checkout_section import CheckoutSection
 from foreseal.payments.configuration.destinations import (
     ConfiguredDestination,
-    DestinationName,
-    DestinationSection,
     same_pair,
 )
 from foreseal.payments.configuration.file import Configuration, ConfigurationError, read
 from foreseal.payments.configuration.secrets import Secret, SecretError
 from foreseal.payments.configuration.sections import (
-    DashboardSection,
-    DatabaseSection,
-    FacilitatorSection,
-    MerchantSection,
-    NodeSection,
-    PayeeSection,
     PolicySection,
     ServeSection,
     TokenSection,
@@ -28,14 +20,6 @@ __all__ = [
     "Configuration",
     "ConfigurationError",
     "ConfiguredDestination",
-    "DashboardSection",
-    "DatabaseSection",
-    "DestinationName",
-    "DestinationSection",
-    "FacilitatorSection",
-    "MerchantSection",
-    "NodeSection",
-    "PayeeSection",
     "PolicySection",
     "Secret",
     "SecretError",

@@ -1,7 +1,7 @@
 """Section `[checkout]` of `pay.toml`: the page on which shoppers pay."""
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -38,7 +38,7 @@ def _shown_name(text: str) -> str:
     return text
 
 
-def _origins(value: Any) -> Any:
+def _origins(value: object) -> object:
     """Convert a list of texts to origins; return any other value unchanged."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         return value

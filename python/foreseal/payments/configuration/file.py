@@ -102,7 +102,7 @@ def read(path: Path) -> Configuration:
     return configuration
 
 
-def _position(tables: Mapping[str, Any], location: Sequence[int | str]) -> list[int]:
+def _position(tables: Mapping[str, object], location: Sequence[int | str]) -> list[int]:
     """Return the position of a key in the file; absent keys come last."""
     found: list[int] = []
     value: Any = tables

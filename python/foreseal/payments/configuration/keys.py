@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import sqlalchemy
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -10,6 +10,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from foreseal.client.urls import PRECONFIRMED_REFUSED, is_preconfirmed
 from foreseal.payments.configuration.webhook_targets import IpNetwork, parse_networks
+from foreseal.payments.ledger.database_url import check_options
 from foreseal.payments.ledger.event_types import check_types
 from foreseal.payments.validation import AccountAddress, ParsedText
 
@@ -77,12 +78,14 @@ def _merchant_name(text: str) -> str:
 
 def _database(text: str) -> str:
     try:
-        backend = sqlalchemy.make_url(_text(text)).get_backend_name()
+        url = sqlalchemy.make_url(_text(text))
+        backend = url.get_backend_name()
     except (ArgumentError, NoSuchModuleError):
         # The URL may hold a password, so the error does not repeat it.
         raise ValueError("must be a database URL, such as sqlite:///pay.db") from None
     if backend not in _DATABASES:
         raise ValueError(f"{backend} must be {' or '.join(_DATABASES)}")
+    check_options(url)
     return text
 
 
@@ -97,10 +100,11 @@ def _listen(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _networks(value: Any) -> Any:
+def _networks(value: object) -> object:
     """Convert a list of texts to networks; return any other value unchanged."""
-    is_texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return parse_networks(value) if is_texts else value
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        return value
+    return parse_networks(value)
 
 
 Text = Annotated[str, ParsedText(_text)]

@@ -120,8 +120,8 @@ class TokenSection(Section):
         return Domain(self.name, self.version, chain_id, self.address)
 
 
-class AccountSection(Section):
-    """A section with a private key."""
+class KeySection(Section):
+    """A section with the location of a private key."""
 
     key_file: SecretFilePath | None = Field(
         default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["payee.key"]
@@ -135,20 +135,22 @@ class AccountSection(Section):
         self.secret()
         return self
 
+    def secret(self) -> Secret | None:
+        """Return the location of the key. Raises `SecretError` unless exactly one is set."""
+        return Secret(self.key_file, self.key_env)
+
+
+class AccountSection(KeySection):
+    """A section with a private key."""
+
     def secret(self) -> Secret:
         """Return the location of the key. Raises `SecretError` unless exactly one is set."""
         return Secret(self.key_file, self.key_env)
 
 
-class PayeeSection(Section):
+class PayeeSection(KeySection):
     """The merchant's key, which sends captures, refunds and payouts. Set one of key_file, key_env and signer_url."""
 
-    key_file: SecretFilePath | None = Field(
-        default=None, description="File with the private key in hexadecimal, of mode 600.", examples=["payee.key"]
-    )
-    key_env: VariableName | None = Field(
-        default=None, description="Environment variable with the private key.", examples=["SHOP_KEY"]
-    )
     signer_url: HttpUrl | None = Field(
         default=None,
         description="URL of a web3signer that has the key; signer_public_key is then required.",
@@ -171,11 +173,6 @@ class PayeeSection(Section):
     signer_client_key: SecretFilePath | None = Field(
         default=None, description="Private key of signer_client_cert.", examples=["client.key"]
     )
-
-    @model_validator(mode="after")
-    def _one_key(self) -> Self:
-        self.secret()
-        return self
 
     def secret(self) -> Secret | None:
         """Return the location of the key; None if a signer has it. Raises `SecretError` unless one is set."""

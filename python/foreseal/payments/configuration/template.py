@@ -1,7 +1,7 @@
 """Template of `pay.toml`: every key with its meaning. Keys that have a default are commented out."""
 
 from collections.abc import Iterator
-from typing import Any, get_origin
+from typing import get_origin
 
 import orjson
 from pydantic import BaseModel
@@ -49,7 +49,7 @@ def _section(name: str, section: type[BaseModel], heading: str, comment: str) ->
             yield from ("", *_section(f"{name}.{key}", model, f"[{name}.{key}]", comment))
 
 
-def _shown(field: FieldInfo) -> Any:
+def _shown(field: FieldInfo) -> object:
     """Return the example of a key, or its default, as TOML has it."""
     if field.examples:
         return field.examples[0]

@@ -5,7 +5,7 @@
 `payouts_entry` produce entries of a genesis file.
 """
 
-from foreseal.payments.contracts.artifact import Artifact, Variable, load
+from foreseal.payments.contracts.artifact import Artifact, load
 from foreseal.payments.contracts.genesis import (
     batch_capture_entry,
     checkout_entry,
@@ -19,7 +19,6 @@ __all__ = [
     "Artifact",
     "TokenGenesis",
     "TokenSetup",
-    "Variable",
     "batch_capture_entry",
     "checkout_entry",
     "load",

@@ -32,7 +32,7 @@ class Artifact:
     contract: str
     source: str
     """Source file, relative to `sources/`."""
-    compiler: Mapping[str, Any]
+    compiler: Mapping[str, object]
     """Name, version and settings."""
     sources: Mapping[str, str]
     """SHA-256 of every source file that it includes, in hexadecimal."""
@@ -45,7 +45,7 @@ class Artifact:
     """Offsets of each immutable in the runtime code, in bytes from its start; each has 32 bytes."""
     storage: tuple[Variable, ...]
 
-    def creation(self, *arguments: Any) -> bytes:
+    def creation(self, *arguments: object) -> bytes:
         """Return the data of a transaction that creates the contract with these constructor arguments.
 
         Needs the package eth-abi. Raises its `EncodingError` for arguments of the wrong type.

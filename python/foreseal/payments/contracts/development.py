@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from foreseal.payments.contracts.addresses import TOKENS
 from foreseal.payments.contracts.genesis import (
@@ -54,7 +54,7 @@ class DevelopmentContracts:
         issuer, merchant, facilitator, *buyers = accounts
         return cls(issuer, merchant, facilitator, tuple(buyers))
 
-    def alloc(self, chain_id: int) -> dict[str, dict[str, Any]]:
+    def alloc(self, chain_id: int) -> dict[str, dict[str, object]]:
         """Return the `alloc` entries of a geth genesis file for the payment contracts, by lower-case address.
 
         The entries are the token, the checkout, the payouts, the batch capture, and the contracts at x402's fixed

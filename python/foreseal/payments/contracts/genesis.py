@@ -1,7 +1,5 @@
 """Contracts that exist from genesis: entries of the `alloc` of a genesis file in geth's format."""
 
-from typing import Any
-
 from foreseal.payments.contracts import addresses
 from foreseal.payments.contracts.artifact import load
 from foreseal.payments.contracts.storage import encode_slot
@@ -25,7 +23,7 @@ _FIXED: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-def code_entry(contract: str, **immutables: str) -> dict[str, Any]:
+def code_entry(contract: str, **immutables: str) -> dict[str, object]:
     """Return the entry of a contract with empty storage and with addresses as immutables.
 
     Raises ValueError unless all immutables are given.
@@ -35,12 +33,12 @@ def code_entry(contract: str, **immutables: str) -> dict[str, Any]:
     return {"balance": "0x0", "nonce": "0x1", "code": "0x" + code.hex()}
 
 
-def x402_alloc() -> dict[str, dict[str, Any]]:
+def x402_alloc() -> dict[str, dict[str, object]]:
     """Return the contracts at x402's fixed addresses, by address in lower case."""
     return {address.lower(): code_entry(contract, **immutables) for address, (contract, immutables) in _FIXED.items()}
 
 
-def token_alloc(token: TokenGenesis, chain_id: int, address: str | None = None) -> dict[str, dict[str, Any]]:
+def token_alloc(token: TokenGenesis, chain_id: int, address: str | None = None) -> dict[str, dict[str, object]]:
     """Return a token entry by lower-case address: at `address`, or where the x402 packages expect one on this chain.
 
     Raises ValueError if they expect none, and for an invalid initial state.
@@ -51,16 +49,16 @@ def token_alloc(token: TokenGenesis, chain_id: int, address: str | None = None) 
     return {where.lower(): token.alloc(where, chain_id)}
 
 
-def checkout_entry(token: str, merchant: str) -> dict[str, Any]:
+def checkout_entry(token: str, merchant: str) -> dict[str, object]:
     """Return the entry of a checkout for a token; it pays the merchant."""
     return code_entry("Checkout", token=token, merchant=merchant)
 
 
-def batch_capture_entry(token: str, merchant: str) -> dict[str, Any]:
+def batch_capture_entry(token: str, merchant: str) -> dict[str, object]:
     """Return the entry of a contract that captures batches of a token's authorizations; it pays the merchant."""
     return code_entry("BatchCapture", token=token, merchant=merchant)
 
 
-def payouts_entry(token: str) -> dict[str, Any]:
+def payouts_entry(token: str) -> dict[str, object]:
     """Return the entry of a contract for payouts of a token."""
     return code_entry("Payouts", token=token)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from foreseal.codec import keccak
 from foreseal.payments.contracts.artifact import Artifact, load
@@ -52,7 +51,7 @@ class TokenGenesis:
     """Mint allowances by minter's address, in the token's smallest unit."""
     rescuer: str | None = None
 
-    def alloc(self, address: str, chain_id: int) -> dict[str, Any]:
+    def alloc(self, address: str, chain_id: int) -> dict[str, object]:
         """Return the token's entry at `address` in the `alloc` of a genesis file in geth's format.
 
         Raises ValueError for an invalid address, a balance that is too large, or an account that is named twice.

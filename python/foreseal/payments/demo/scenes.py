@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from foreseal.payments.chain import Reverted
 from foreseal.payments.chain.token import receive_call
@@ -198,16 +197,16 @@ class DemoPlayer:
         if (order.state, order.step) != (state, step):
             raise Surprise(f"{id} is {order.state} ({order.step}), not {state} ({step})")
 
-    def _refuse(self, name: str, act: Callable[[], Any]) -> None:
+    def _refuse(self, name: str, act: Callable[[], object]) -> None:
         with suppress(TransitionNotAllowed):
             act()
             raise Surprise(f"{name} was not rejected")
         self.refused += 1
 
-    def _acts(self, id: str) -> dict[str, Callable[[], Any]]:
+    def _acts(self, id: str) -> dict[str, Callable[[], object]]:
         """Return every action of the merchant on an order."""
         stage, order = self.stage, self.stage.orders.get(id)
-        acts: dict[str, Callable[[], Any]] = {
+        acts: dict[str, Callable[[], object]] = {
             "sign": lambda: stage.orders.sign(id, stage.signed(message(order))),
             "store": lambda: stage.orders.store(id),
             "capture": lambda: stage.captures.capture(id, order.amount),

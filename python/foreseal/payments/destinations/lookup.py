@@ -10,7 +10,7 @@ payout   its token, and the payee recorded with its reservation
 If the payee is a batch capture contract that is no longer configured, the account that signed the capture decides.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, and_, func, select
 
@@ -66,6 +66,10 @@ class DestinationLookup:
         signed = self.batches(sorted(set(batches.values())))
         return found | {id: signed[batch] for id, batch in batches.items() if batch in signed}
 
+    def orders_or_default(self, ids: Sequence[str]) -> Found:
+        """Return the destinations of orders that expire: the evidence of the chain alone decides, without a key."""
+        return dict.fromkeys(ids, self._destinations.default) | self.orders(ids)
+
     def batches(self, ids: Sequence[str]) -> Found:
         """Return the destinations of batches of captures."""
         found: Found = {}
@@ -108,13 +112,8 @@ class DestinationLookup:
         for chunk in chunks(ids):
             tokens = select(PayoutRecord.id, PayoutRecord.token).where(PayoutRecord.id.in_(chunk))
             for id, token in self._tx.execute(tokens):
-                # Versions that recorded no payee had one destination.
-                self._add(found, id, token, payees.get(id, self._destinations.default.merchant.payee))
+                self._add(found, id, token, payees[id])
         return found
-
-    def by_kind(self) -> Mapping[str, Callable[[Sequence[str]], Found]]:
-        """Return the lookup of each table of rows that the worker advances."""
-        return {"orders": self.orders, "batches": self.batches, "refunds": self.refunds, "payouts": self.payouts}
 
     def _add(self, found: Found, id: str, token: str, payee: str) -> None:
         destination = self._destinations.find(token, payee)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -11,52 +11,54 @@ from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.destinations.errors import DestinationNotConfigured
 from foreseal.payments.destinations.lookup import DestinationLookup
 from foreseal.payments.destinations.registry import Destinations
-from foreseal.payments.group_operation import GroupOperation, convert_result
+from foreseal.payments.group_operation import GroupOperation, ItemResult, convert_result
 from foreseal.payments.ledger import Database, UnknownRecord, read_all, unknown_record
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.transactions import SendingError, TransactionStillOpen
 
 
-class OrderRequest(Protocol):
-    """A request about an order."""
-
-    @property
-    def id(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class AtDestination:
-    """A checked item, or an outcome, with the destination of its order."""
-
-    destination: Destination
-    value: Any
+class OrderSubject(Protocol):
+    """A request about an order, or its outcome."""
 
     @property
     def id(self) -> str:
         """Id of the order."""
-        return str(self.value.id)
 
 
-class OrderOperation:
+Item = TypeVar("Item", bound=OrderSubject)
+Checked = TypeVar("Checked")
+Outcome = TypeVar("Outcome", bound=OrderSubject)
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class AtDestination(Generic[_Value]):
+    """A checked item, or an outcome, with the destination of its order."""
+
+    destination: Destination
+    value: _Value
+
+
+class OrderOperation(Generic[Item, Checked, Outcome]):
     """An operation on stored orders of all destinations."""
 
     def __init__(
         self,
         database: Database,
         destinations: Destinations,
-        select: Callable[[Destination], GroupOperation],
+        select: Callable[[Destination], GroupOperation[Item, Checked, Outcome]],
     ) -> None:
         """Set up. `select` returns the operation of one destination."""
         self._database = database
         self._destinations = destinations
         self._select = select
 
-    def check(self, requests: Sequence[OrderRequest]) -> list[Any]:
+    def check(self, requests: Sequence[Item]) -> list[ItemResult[AtDestination[Checked]]]:
         """Return each checked request as `AtDestination`, or the exception that rejects it.
 
         A request whose payer is a wallet has a `DeferredCheck` instead.
         """
-        results: dict[int, Any] = {}
+        results: dict[int, ItemResult[AtDestination[Checked]]] = {}
         found: dict[int, Destination] = {}
         with self._database.reading() as tx:
             lookup = DestinationLookup(self._destinations, tx)
@@ -72,12 +74,14 @@ class OrderOperation:
                 results[position] = convert_result(value, partial(_at, destination))
         return [results[position] for position in range(len(requests))]
 
-    def store(self, tx: Connection, checked: Sequence[AtDestination]) -> list[Any]:
+    def store(
+        self, tx: Connection, checked: Sequence[AtDestination[Checked]]
+    ) -> list[AtDestination[Outcome] | Exception]:
         """Store checked requests. Return each outcome as `AtDestination`, or the exception against it.
 
         If one key cannot sign, only the requests to it have that error. Raises like `GroupOperation.store`.
         """
-        results: dict[int, Any] = {}
+        results: dict[int, AtDestination[Outcome] | Exception] = {}
         for destination, positions in _by_destination(
             {number: each.destination for number, each in enumerate(checked)}
         ):
@@ -93,7 +97,7 @@ class OrderOperation:
                 results[position] = _at(destination, value)
         return [results[position] for position in range(len(checked))]
 
-    def send(self, outcomes: Sequence[AtDestination]) -> None:
+    def send(self, outcomes: Sequence[AtDestination[Outcome]]) -> None:
         """Send the transactions of stored requests. Raises nothing of the node."""
         for destination, positions in _by_destination(
             {number: each.destination for number, each in enumerate(outcomes)}
@@ -101,7 +105,7 @@ class OrderOperation:
             self._select(destination).send([outcomes[position].value for position in positions])
 
 
-def _at(destination: Destination, value: Any) -> Any:
+def _at(destination: Destination, value: _Value | Exception) -> AtDestination[_Value] | Exception:
     """Return a value with its destination, and an exception unchanged."""
     return value if isinstance(value, Exception) else AtDestination(destination, value)
 

@@ -13,7 +13,7 @@ Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provi
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from sqlalchemy import Connection, or_, select
 
@@ -207,7 +207,7 @@ class Disbursements(ABC, Generic[D]):
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)
 
-    def _paid(self, tx: Connection, step: StatusStep, row: D, receipt: ChainReceipt) -> dict[str, Any] | None:
+    def _paid(self, tx: Connection, step: StatusStep, row: D, receipt: ChainReceipt) -> dict[str, object] | None:
         paid = self.find_effect(row, self.recipients(tx, row), receipt)
         if paid is not None:
             return {"log_index": paid, "block_number": receipt.block_number}

@@ -11,7 +11,7 @@ from foreseal.payments.chain.token import PAYOUT_SENT, payouts_call, payouts_sen
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursements.disbursements import Disbursements, RecipientForbidden, paid_by
 from foreseal.payments.ledger import DuplicateRecord, Trigger
-from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, Purpose, TimelineRecord, TransactionRecord
+from foreseal.payments.ledger.models import PayoutLegRecord, PayoutRecord, Purpose, TimelineRecord
 from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_each, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.typed_data import ZERO_ADDRESS, address, bytes32
@@ -124,7 +124,7 @@ class Payouts(Disbursements[PayoutRecord]):
         found = fetch_one_or_none(tx, select(PayoutRecord).where(PayoutRecord.id == id))
         if found is None:
             return False
-        payee = read_payees(tx, [id]).get(id, self.merchant.payee)
+        payee = read_payees(tx, [id])[id]
         mine = (self.merchant.domain.contract, self.merchant.payee, contract)
         if (found.token, payee, found.contract) != mine or _legs(tx, id) != legs:
             raise DuplicateRecord(f"payouts: {id} is another batch")
@@ -148,20 +148,13 @@ def _legs(tx: Connection, id: str) -> list[tuple[str, int]]:
 
 
 def read_payees(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
-    """Return the payees of payouts, by id: recorded with the reservation, or the sender of their transaction.
-
-    A payout that an earlier version reserved and never sent has none.
-    """
+    """Return the payees of payouts, by id, as recorded with the reservation."""
     payees: dict[str, str] = {}
     for chunk in chunks(ids):
-        sent = (TransactionRecord.purpose == Purpose.PAYOUT) & TransactionRecord.subject.in_(chunk)
-        payees.update(tx.execute(select(TransactionRecord.subject, TransactionRecord.sender).where(sent)).all())
         reserved = (TimelineRecord.subject == PayoutRecord.__tablename__) & TimelineRecord.subject_id.in_(chunk)
         created = select(TimelineRecord).where(reserved, TimelineRecord.trigger == Trigger.RESERVE)
         for entry in fetch_each(tx, created):
-            recorded = json.loads(entry.details).get("payee")
-            if recorded is not None:
-                payees[entry.subject_id] = recorded
+            payees[entry.subject_id] = json.loads(entry.details)["payee"]
     return payees
 
 

@@ -25,7 +25,7 @@ from foreseal.payments.ledger import (
 )
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.models import OrderRecord, Purpose, RefundRecord, TransferEnd, TransferRecord
-from foreseal.payments.ledger.queries import chunks, fetch_all, fetch_one, fetch_one_or_none
+from foreseal.payments.ledger.queries import chunks, fetch_one, fetch_one_or_none
 from foreseal.payments.transfers.authorization_logs import Topics
 from foreseal.payments.transfers.transfer_ends import end_transfer, find_end
 from foreseal.payments.typed_data import ZERO_ADDRESS
@@ -206,11 +206,6 @@ class Refunds(Disbursements[RefundRecord]):
                 select(TransferRecord.amount).where(TransferRecord.order_id == order)
             ).scalar_one_or_none()
             return (amount or 0) - self._promised(tx, order)
-
-    def list_for_order(self, order: str) -> list[RefundRecord]:
-        """Return all refunds of an order."""
-        with self.ledger.database.reading() as tx:
-            return fetch_all(tx, select(RefundRecord).where(RefundRecord.order_id == order).order_by(RefundRecord.id))
 
     def recipients(self, tx: Connection, row: RefundRecord) -> list[tuple[str, int]]:
         """Return the payer, from the capture's Transfer log."""

@@ -1,12 +1,13 @@
 """The merchants of one process: opened together, started and stopped at the same time."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp
 
@@ -18,7 +19,7 @@ from foreseal.payments.hosting.router import MerchantRouter
 from foreseal.payments.ledger import PoolerRefused, WrongSchema
 from foreseal.payments.ledger.database_identity import find_identity
 from foreseal.payments.merchant_context import merchant_context
-from foreseal.payments.metrics import Metric, render, render_groups
+from foreseal.payments.metrics import MetricGroups
 from foreseal.payments.telemetry.exporters import ServiceTelemetry
 from foreseal.payments.telemetry.metric_families import metric_families
 from foreseal.payments.workers.process_name import NameInUse, ProcessName
@@ -137,15 +138,17 @@ class MerchantHost:
 
     def text(self) -> str:
         """Return the metrics of all named merchants as text."""
-        groups = {name: each.metrics.metrics for name, each in self.services.items()}
-        return render_groups("merchant", groups) + render(self._router.metrics)
+        return self._metrics().text()
 
     def families(self) -> list[ExportedFamily]:
         """Return the metrics of all merchants for their export."""
-        groups: dict[str | None, Iterable[Metric]] = {
-            each.name: each.service.metrics.metrics for each in self._merchants
-        }
-        return [*metric_families(groups), *metric_families({None: self._router.metrics if self.services else []})]
+        return metric_families(self._metrics())
+
+    def _metrics(self) -> MetricGroups:
+        groups: dict[str | None, Collector] = {each.name: each.service.metrics.registry for each in self._merchants}
+        if self.services:
+            groups[None] = self._router.registry
+        return MetricGroups(groups)
 
     def stop_waits(self) -> None:
         """Answer requests that wait for a change now, before the listener stops. On the thread of the event loop."""

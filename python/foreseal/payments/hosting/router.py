@@ -12,15 +12,15 @@ the listener to the others, however long the requests of one take. Anyone may se
 these have a limit of their own, and cannot use up the share of the merchant's API.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from prometheus_client import CollectorRegistry, Counter
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from foreseal.payments.api.errors import ApiError
 from foreseal.payments.api.route import error_response
 from foreseal.payments.merchant_context import merchant_context
-from foreseal.payments.metrics import Counter, Metric
 
 # Paths that anyone may request: the page with its files, its API, and the sign-in of the dashboard.
 _PUBLIC_PATHS = ("/checkout", "/v1/checkout", "/dashboard/api/session")
@@ -67,24 +67,23 @@ class MerchantRouter:
             for name, application in applications.items()
         }
         self._process = process
+        self.registry = CollectorRegistry()
+        """Metrics of all merchants."""
         self.rejected = Counter(
             "foreseal_pay_requests_rejected_total",
             "Requests rejected because too many of the merchant were in progress.",
             ("merchant",),
+            registry=self.registry,
         )
         self.rejected_shoppers = Counter(
             "foreseal_pay_shopper_requests_rejected_total",
             "Requests rejected because too many of the merchant's shoppers were in progress.",
             ("merchant",),
+            registry=self.registry,
         )
         for name in self._mounts:
-            self.rejected.initialize(name)
-            self.rejected_shoppers.initialize(name)
-
-    @property
-    def metrics(self) -> Sequence[Metric]:
-        """Metrics of all merchants."""
-        return [self.rejected, self.rejected_shoppers]
+            self.rejected.labels(name)
+            self.rejected_shoppers.labels(name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -97,7 +96,7 @@ class MerchantRouter:
         share = mount.share(path.removeprefix(f"/{name[0]}"))
         if share.is_used_up and scope["type"] == "http":
             rejected = self.rejected_shoppers if share is mount.shoppers else self.rejected
-            rejected.add(name[0])
+            rejected.labels(name[0]).inc()
             retry = "retry" if share is mount.shoppers else "retry with the same key"
             message = f"{share.in_progress} requests are in progress, the maximum: {retry}"
             response = error_response(ApiError(503, "overloaded", message, Retry_After="1"))

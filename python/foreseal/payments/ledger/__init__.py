@@ -11,7 +11,6 @@ from foreseal.payments.ledger.errors import (
     UnknownRecord,
     WrongSchema,
 )
-from foreseal.payments.ledger.observer import LedgerObserver
 from foreseal.payments.ledger.states import (
     EFFECTED,
     IN_FLIGHT,
@@ -43,7 +42,6 @@ __all__ = [
     "InsufficientAmount",
     "Ledger",
     "LedgerError",
-    "LedgerObserver",
     "OrderState",
     "OrderStatus",
     "PoolerRefused",

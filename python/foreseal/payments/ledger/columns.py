@@ -30,7 +30,7 @@ class Units(TypeDecorator[int]):
             return dialect.type_descriptor(Numeric(_DIGITS, 0))
         return dialect.type_descriptor(String(_DIGITS))
 
-    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> object:
         """Encode a value. Raises TypeError and ValueError unless it is a uint256."""
         if value is None:
             return None
@@ -52,7 +52,7 @@ class EnumText(TypeDecorator[E]):
         super().__init__(40)
         self.enumerations = enumerations
 
-    def process_bind_param(self, value: E | None, dialect: Dialect) -> Any:
+    def process_bind_param(self, value: E | None, dialect: Dialect) -> object:
         """Encode a value as its stored text. Raises ValueError for a value of another enumeration."""
         if value is not None and not isinstance(value, self.enumerations):
             raise ValueError(
@@ -60,7 +60,7 @@ class EnumText(TypeDecorator[E]):
             )
         return None if value is None else value.value
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> E | None:
+    def process_result_value(self, value: str | None, dialect: Dialect) -> E | None:
         """Decode a stored text. Raises ValueError."""
         if value is None:
             return None

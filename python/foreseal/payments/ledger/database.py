@@ -3,7 +3,7 @@
 import contextlib
 import math
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event, func, insert, make_url, select
@@ -21,13 +21,13 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, Pool
 
+from foreseal.payments.ledger import schema
+from foreseal.payments.ledger.database_url import check_options
 from foreseal.payments.ledger.errors import ConcurrentUpdate, WrongSchema
-from foreseal.payments.ledger.migrations.events import MigrationEvents
 from foreseal.payments.ledger.observer import LedgerObserver, SilentObserver
 from foreseal.payments.ledger.pooler_check import require_session
 from foreseal.payments.ledger.queries import ColumnValues
 from foreseal.payments.ledger.record import Record
-from foreseal.payments.ledger.schema import HEAD, migrate, needs_upgrade, read_revision
 from foreseal.payments.ledger.timeline import pop_recorded
 from foreseal.payments.ledger.upgrade_locks import limit_waits, retry_blocked
 
@@ -52,18 +52,25 @@ _DEADLOCK = "40P01"
 _CREATION = 0x666F7265
 
 
+def _ignore(_: str) -> None:
+    pass
+
+
 class Database:
     """The tables behind an SQLAlchemy URL: `sqlite:///pay.db` or `postgresql+psycopg://host/pay`.
 
     Safe to use from any thread.
     """
 
-    def __init__(self, url: str, *, upgrade: bool = False, events: MigrationEvents | None = None) -> None:
+    def __init__(self, url: str, *, upgrade: bool = False, report: Callable[[str], None] = _ignore) -> None:
         """Create the tables of an empty database. With `upgrade`, upgrade the tables of an earlier version.
 
-        `events` receives the progress. Raises `WrongSchema` if the tables have another version, and `PoolerRefused`.
+        `report` receives lines about the progress. Raises `WrongSchema` if the tables have another version,
+        `PoolerRefused`, and `OptionRefused` for an option of the URL.
         """
-        if make_url(url).get_backend_name() == "postgresql":
+        parts = make_url(url)
+        check_options(parts)
+        if parts.get_backend_name() == "postgresql":
             require_session(url)
         self.observer: LedgerObserver = SilentObserver()
         """Receiver of events."""
@@ -73,32 +80,34 @@ class Database:
         event.listen(self.engine, "handle_error", self._observe_error)
         # SQLite waiters poll for the write lock with growing pauses; a thread lock wakes them at once.
         sqlite = self.engine.dialect.name == "sqlite"
-        self._writing: contextlib.AbstractContextManager[Any] = threading.Lock() if sqlite else contextlib.nullcontext()
+        self._writing: contextlib.AbstractContextManager[object] = (
+            threading.Lock() if sqlite else contextlib.nullcontext()
+        )
         try:
-            self._make(upgrade, events or MigrationEvents())
+            self._make(upgrade, report)
         except BaseException:
             self.close()
             raise
 
-    def _make(self, upgrade: bool, events: MigrationEvents) -> None:
+    def _make(self, upgrade: bool, report: Callable[[str], None]) -> None:
         with self.reading() as tx:
-            if read_revision(tx) == HEAD:
+            if schema.read_revision(tx) == schema.HEAD:
                 return
-        retry_blocked(self.engine, lambda: self._upgrade(upgrade, events), events.report)
+        retry_blocked(self.engine, lambda: self._upgrade(upgrade, report), report)
 
-    def _upgrade(self, upgrade: bool, events: MigrationEvents) -> None:
+    def _upgrade(self, upgrade: bool, report: Callable[[str], None]) -> None:
         with self.transaction() as tx:
             limit_waits(tx)
             if tx.dialect.name == "postgresql":  # two processes may start at once; SQLite has one writer anyway
                 tx.execute(select(func.pg_advisory_xact_lock(_CREATION)))
-            revision = read_revision(tx)
-            if needs_upgrade(revision) and not upgrade:
+            revision = schema.read_revision(tx)
+            if schema.needs_upgrade(revision) and not upgrade:
                 raise WrongSchema(
-                    f"the database has schema {revision}, older than {HEAD} of this version: stop all processes that "
-                    "use it, then run `foreseal pay db upgrade pay.toml` or start once with --upgrade-database"
+                    f"the database has schema {revision}, older than {schema.HEAD} of this version: stop all processes "
+                    "that use it, then run `foreseal pay db upgrade pay.toml` or start once with --upgrade-database"
                 )
-            if revision != HEAD:
-                migrate(tx, events)
+            if revision != schema.HEAD:
+                schema.migrate(tx, report)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -129,7 +138,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """Run a read-only transaction on one snapshot. It never blocks a writer."""
-        options: dict[str, Any] = {_READING: True}
+        options: dict[str, object] = {_READING: True}
         if self.engine.dialect.name == "postgresql":  # its default level gives each statement a snapshot of its own
             options["isolation_level"] = "REPEATABLE READ"
         with self.engine.connect().execution_options(**options) as tx, tx.begin():
@@ -155,7 +164,7 @@ def find_revision(url: str) -> str | None:
     engine = _engine(url)
     try:
         with engine.connect().execution_options(**{_READING: True}) as tx:
-            return read_revision(tx)
+            return schema.read_revision(tx)
     finally:
         engine.dispose()
 

@@ -65,5 +65,9 @@ class UpgradeBlocked(WrongSchema):
     """The upgrade got no lock in time. The database has its earlier schema."""
 
 
+class OptionRefused(LedgerError, ValueError):
+    """The URL of a database has an option that is not one of its connections."""
+
+
 class PoolerRefused(LedgerError):
     """A pooler gives the transactions of one connection to several server sessions."""

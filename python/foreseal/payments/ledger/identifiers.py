@@ -1,12 +1,10 @@
 """Ids that callers choose for orders and refunds: any text that every database stores unchanged."""
 
-from typing import Any
-
 LONGEST = 200
 """Maximum length of an id in code points."""
 
 
-def identifier(value: Any, name: str = "id") -> str:
+def identifier(value: object, name: str = "id") -> str:
     """Return a valid id unchanged. Ids are not normalized: any difference makes two ids.
 
     Raises TypeError unless it is a string. Raises ValueError if it is empty, too long, or has a NUL or a lone

@@ -18,7 +18,6 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
-    false,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
@@ -86,14 +85,6 @@ _UNASSIGNED = text("payer IS NULL")
 _IN_FLIGHT = text("code_gas IS NOT NULL")
 
 
-class OldVersionRecord(Record):
-    """Version that releases without migrations read at the start. They reject any other than their own, 3."""
-
-    __tablename__ = "schema"
-
-    version: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-
-
 class OrderRecord(StatefulRecord):
     """An order: its terms, its signature and its state."""
 
@@ -129,7 +120,7 @@ class OrderRecord(StatefulRecord):
     actual: Mapped[int | None] = mapped_column(Units)
     signature: Mapped[bytes | None] = mapped_column(LargeBinary)
     since_block: Mapped[int] = mapped_column(BigInteger)
-    created: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    created: Mapped[int] = mapped_column(BigInteger)
     # The merchant's own reference and data. The ledger only stores them.
     reference: Mapped[str | None] = mapped_column(String(200))
     metadata_json: Mapped[str | None] = mapped_column(Text)
@@ -137,7 +128,7 @@ class OrderRecord(StatefulRecord):
     success_url: Mapped[str | None] = mapped_column(Text)
     cancel_url: Mapped[str | None] = mapped_column(Text)
     # True if the service captures the order as soon as it is stored.
-    auto_capture: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    auto_capture: Mapped[bool] = mapped_column(Boolean, default=False)
     # The node's last rejection of the order's transaction.
     last_error: Mapped[str | None] = mapped_column(Text)
     # Subject of the newest transaction that captures it through the batch capture contract.
@@ -222,7 +213,7 @@ class AttemptRecord(Record):
     priority_fee: Mapped[int] = mapped_column(Units)
     since_block: Mapped[int] = mapped_column(BigInteger)
     # True for a transfer of 0 wei to the account itself, in place of a transaction that the node never accepts.
-    is_empty: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    is_empty: Mapped[bool] = mapped_column(Boolean, default=False)
 
 
 class LostGasRecord(Record):

@@ -1,9 +1,8 @@
 """Timeline of events of orders, refunds and payouts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -34,7 +33,7 @@ class TimelineEntry:
     before: str | None
     """Place before the transition; None for the first entry."""
     after: str
-    details: dict[str, Any]
+    details: Mapping[str, object]
     """Hashes, blocks and reasons."""
 
 

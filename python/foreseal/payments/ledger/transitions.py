@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -17,7 +17,7 @@ from foreseal.payments.ledger.states import Finality, OrderStatus, StatusStep, T
 from foreseal.payments.ledger.timeline import TimelineEntry, record_entries, record_entry
 
 S = TypeVar("S", bound=StatefulRecord)
-RowDetails = Mapping[str, Mapping[str, Any]]
+RowDetails = Mapping[str, Mapping[str, object]]
 """Details for the timeline by row id."""
 
 _FINALITY_TRIGGERS: dict[StatusStep, Trigger] = {
@@ -40,7 +40,7 @@ class Ledger:
     passed: OnCrashPoint = ignore_crash_point
 
     def create(
-        self, tx: Connection, model: type[StatefulRecord], trigger: Trigger, values: ColumnValues, **details: Any
+        self, tx: Connection, model: type[StatefulRecord], trigger: Trigger, values: ColumnValues, **details: object
     ) -> None:
         """Insert the row that a trigger creates. `details` are JSON for the timeline.
 
@@ -54,7 +54,7 @@ class Ledger:
             raise DuplicateRecord(f"{name}: {id} or another of its keys already exists") from error
         record_entry(tx, TimelineEntry(name, id, self.clock(), trigger, None, str(status), details))
 
-    def move(self, tx: Connection, model: type[S], row: S, trigger: Trigger, **details: Any) -> S:
+    def move(self, tx: Connection, model: type[S], row: S, trigger: Trigger, **details: object) -> S:
         """Apply a trigger to the row as it was read. Return the updated row.
 
         Raises `TransitionNotAllowed` if the table has no such transition, `ConcurrentUpdate` if the row has changed.
@@ -97,7 +97,7 @@ class Ledger:
         moving = [row for row in rows if row.step is not step and row.step is not Finality.FINAL]
         self.move_all(tx, model, moving, _FINALITY_TRIGGERS[step])
 
-    def follow(self, tx: Connection, model: type[S], row: S, step: StatusStep, **details: Any) -> None:
+    def follow(self, tx: Connection, model: type[S], row: S, step: StatusStep, **details: object) -> None:
         """Move an effected row to the step of its transfer."""
         if row.step is step or row.step is Finality.FINAL:
             return

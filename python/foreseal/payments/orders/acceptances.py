@@ -8,12 +8,12 @@ store  payer, signature, authorization, and a transfer that used it earlier; the
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
 from sqlalchemy import Connection, select
 
 from foreseal.payments.chain import BlockTag, ChainError, ChainNode, PendingAnswer, RequestBatch, TokenReads
-from foreseal.payments.group_operation import run_deferred
+from foreseal.payments.group_operation import ItemResult, run_deferred
 from foreseal.payments.ledger import (
     DuplicateRecord,
     Ledger,
@@ -47,6 +47,8 @@ from foreseal.payments.transfers.earlier_transfers import EarlierTransfers, find
 from foreseal.payments.typed_data import address
 
 # Bytes of r, s and v: the permit function takes them separately.
+_Result = TypeVar("_Result")
+
 _PERMIT_SIGNATURE = 65
 _BLOCK: BlockTag = "pending"
 
@@ -329,8 +331,8 @@ class Acceptances:
 def check_found(
     node: ChainNode,
     found: Sequence[CheckedSignature | Exception],
-    check: Callable[[Sequence[CheckedSignature], SignerPath], Sequence[Any]],
-) -> list[Any]:
+    check: Callable[[Sequence[CheckedSignature], SignerPath], Sequence[_Result | Exception]],
+) -> list[ItemResult[_Result]]:
     """Return the results of `check` for the signatures that `Acceptances.find` returned, and its errors.
 
     A signature of a wallet has a `DeferredCheck` instead.

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.chain import ChainNode
@@ -142,12 +141,6 @@ class Orders:
         """Return the timeline of an order, oldest entry first."""
         with self._ledger.database.reading() as tx:
             return entries(tx, OrderRecord.__tablename__, id)
-
-    def in_state(self, *states: OrderState) -> list[str]:
-        """Return the ids of all orders in these states."""
-        with self._ledger.database.reading() as tx:
-            query = select(OrderRecord.id).where(OrderRecord.state.in_(states)).order_by(OrderRecord.id)
-            return list(tx.execute(query).scalars())
 
 
 def _permit_terms(payer: str | None, terms: PermitTerms | UnassignedPermitTerms) -> DraftTerms:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select, update
 
 from foreseal.payments.chain import ChainError, RequestBatch
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.group_operation import DeferredCheck
+from foreseal.payments.group_operation import ItemResult
 from foreseal.payments.ledger import (
     ConcurrentUpdate,
     Ledger,
@@ -84,7 +84,7 @@ class AutoCaptures:
         self._checks = CaptureChecks(sender, merchant)
         self._sender = sender
 
-    def check(self, signatures: Sequence[PayerSignature]) -> list[CheckedAcceptance | Exception | DeferredCheck]:
+    def check(self, signatures: Sequence[PayerSignature]) -> list[ItemResult[CheckedAcceptance]]:
         """Return each valid signature with the capture of its order, or the reason against it. Stores nothing.
 
         A signature of a wallet has a `DeferredCheck` instead.

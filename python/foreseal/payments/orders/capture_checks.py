@@ -23,7 +23,7 @@ from foreseal.payments.chain.batch_capture import forwarding_code, merchant_requ
 from foreseal.payments.chain.checkout import capture_call, captured_request
 from foreseal.payments.chain.node import BlockTag
 from foreseal.payments.chain.token import receive_call
-from foreseal.payments.group_operation import DeferredCheck
+from foreseal.payments.group_operation import ItemResult
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders.capture_batches import (
     MAX_CALL_GAS,
@@ -310,7 +310,7 @@ class CaptureChecks:
         """Add the requests for these targets to a batch. All payers have code, or none has."""
         return PendingCaptureChecks(self._sender, self._merchant, targets, batch, path)
 
-    def check(self, targets: Sequence[CaptureTarget]) -> list[TransactionCall | Exception | DeferredCheck]:
+    def check(self, targets: Sequence[CaptureTarget]) -> list[ItemResult[TransactionCall]]:
         """Return the call that captures each target, or the reason why it cannot be captured.
 
         A target whose payer is a wallet has a `DeferredCheck` instead.

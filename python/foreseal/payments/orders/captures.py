@@ -10,7 +10,6 @@ send   the stored bytes                               one batch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from foreseal.payments.amounts import check_amount
 from foreseal.payments.chain import ChainError
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.group_operation import DeferredCheck, convert_result, run_deferred
+from foreseal.payments.group_operation import ItemResult, convert_result, run_deferred
 from foreseal.payments.ledger import (
     Ledger,
     LedgerError,
@@ -126,14 +125,14 @@ class Captures:
         with self._ledger.database.reading() as tx:
             return read(tx, OrderRecord, id)
 
-    def check(self, requests: Sequence[CaptureRequest]) -> list[CheckedCapture | Exception | DeferredCheck]:
+    def check(self, requests: Sequence[CaptureRequest]) -> list[ItemResult[CheckedCapture]]:
         """Return the call for each order, or the reason why it cannot be captured. Stores nothing.
 
         An order whose payer is a wallet has a `DeferredCheck` instead.
         """
         with self._ledger.database.reading() as tx:
             orders = {row.id: row for row in read_all(tx, OrderRecord, [each.id for each in requests])}
-        results: dict[int, CheckedCapture | Exception | DeferredCheck] = {}
+        results: dict[int, ItemResult[CheckedCapture]] = {}
         targets: dict[int, CaptureTarget] = {}
         for position, request in enumerate(requests):
             try:
@@ -241,7 +240,7 @@ def _require_capturable(tx: Connection, order: OrderRecord) -> None:
         raise TransactionStillOpen(f"orders: the transaction of {order.id} may still be included")
 
 
-def _details(target: CaptureTarget, batch_of: Mapping[str, str]) -> Mapping[str, Any]:
+def _details(target: CaptureTarget, batch_of: Mapping[str, str]) -> Mapping[str, object]:
     order = target.order
     if order.id in batch_of:
         return {"batch": batch_of[order.id]}

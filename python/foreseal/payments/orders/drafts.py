@@ -8,7 +8,6 @@ store  orders and timeline; the caller's database transaction
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -211,7 +210,7 @@ class Drafts:
             stored.append(StoredOrder(order, status, memo(order.id), now))
             since_blocks.append(each.since_block)
             results.append(stored[-1])
-            details: dict[str, Any] = {"payer": None} if order.payer is None else {}
+            details: dict[str, object] = {"payer": None} if order.payer is None else {}
             name = OrderRecord.__tablename__
             entries.append(TimelineEntry(name, order.id, now, Trigger.SET_TERMS, None, str(status), details))
         insert_orders(tx, stored, since_blocks)

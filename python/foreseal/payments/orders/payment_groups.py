@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from foreseal.payments.chain import RequestBatch
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.group_operation import DeferredCheck
+from foreseal.payments.group_operation import ItemResult
 from foreseal.payments.ledger import DuplicateRecord, Ledger, TxStatus
 from foreseal.payments.orders.captures import DecidedCapture, send_captures
 from foreseal.payments.orders.new_orders import StoredOrder
@@ -42,7 +42,7 @@ class PaymentGroups:
             for position, each in enumerate(self._payments)
         }
 
-    def check(self, payments: Sequence[NewPayment]) -> list[CheckedPayment | Exception | DeferredCheck]:
+    def check(self, payments: Sequence[NewPayment]) -> list[ItemResult[CheckedPayment]]:
         """Return each payment that can be stored, and captured if requested, or the reason against it.
 
         Reasons are `InvalidSignature`, `Expired`, `NotCapturable`, `SendingError` and `ChainError`. A payment from a

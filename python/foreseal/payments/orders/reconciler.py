@@ -13,8 +13,6 @@ advance: receipts of the stored transaction
 A capture or cancellation that this ledger did not send is also found by the logs of (payer, nonce).
 """
 
-from typing import Any
-
 from sqlalchemy import Connection, or_, select
 
 from foreseal.payments.chain import ChainReceipt, ChainReorganized, Incomplete
@@ -262,7 +260,7 @@ class OrderReconciler:
         elif order.state is OrderState.CANCELED:
             self._ledger.move(tx, OrderRecord, order, Trigger.REOPEN)
 
-    def _fail(self, tx: Connection, order: OrderRecord, reason: str, **details: Any) -> None:
+    def _fail(self, tx: Connection, order: OrderRecord, reason: str, **details: object) -> None:
         if self._ledger.allows(OrderRecord, order, Trigger.FAIL):
             self._ledger.move(tx, OrderRecord, order, Trigger.FAIL, reason=reason, **details)
 

@@ -1,7 +1,7 @@
 """Terms of orders, the messages that their payers sign, and the earliest block of a signature."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from foreseal.codec import keccak
 from foreseal.payments.chain import BlockHead, Incomplete, RequestBatch, node_requests
@@ -123,7 +123,7 @@ def message_by(order: SignedOrder, signer: Signer) -> ReceiveAuthorization | Per
     )
 
 
-def order_typed_data(order: SignedOrder, domain: Domain) -> dict[str, Any]:
+def order_typed_data(order: SignedOrder, domain: Domain) -> dict[str, object]:
     """Return the typed data of an order. If it has no payer yet, the message lacks the fields of the payer."""
     if order.payer is not None:
         return message(order).typed_data(domain)

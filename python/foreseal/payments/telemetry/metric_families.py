@@ -1,18 +1,29 @@
 """Metrics of the service as families for their export."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from foreseal.payments.metrics import LabelPairs, Metric, MetricPoint
+from foreseal.payments.metrics import MetricGroups, full_name
 from foreseal.telemetry.signals import ExportedFamily
 
 
-def metric_families(groups: Mapping[str | None, Iterable[Metric]]) -> list[ExportedFamily]:
-    """Return the metrics of merchants by name, in the label `merchant`; None: without the label."""
-    points: dict[str, list[MetricPoint]] = {}
-    metrics: dict[str, Metric] = {}
-    for merchant, found in groups.items():
-        common: LabelPairs = () if merchant is None else (("merchant", merchant),)
-        for metric in found:
-            metrics.setdefault(metric.name, metric)
-            points.setdefault(metric.name, []).extend(metric.points(common))
-    return [ExportedFamily(name, metric.kind, metric.help, points[name]) for name, metric in metrics.items()]
+class MetricPoint(NamedTuple):
+    """A value of a metric with labels; `suffix` is appended to the name, as in the text."""
+
+    labels: Mapping[str, str]
+    value: float
+    suffix: str
+
+
+def metric_families(groups: MetricGroups) -> list[ExportedFamily]:
+    """Return the metrics of all merchants."""
+    exported: list[ExportedFamily] = []
+    for family in groups.collect():
+        name = full_name(family)
+        points: list[MetricPoint] = []
+        for sample in family.samples:
+            point = MetricPoint(sample.labels, sample.value, sample.name.removeprefix(name))
+            # The count is the last sample of an exported histogram; here it precedes the sum.
+            points.insert(len(points) - (point.suffix == "_sum"), point)
+        exported.append(ExportedFamily(name, family.type, family.documentation, points))
+    return exported

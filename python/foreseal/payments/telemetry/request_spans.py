@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from secrets import randbits
-from typing import Any
 
 import orjson
 from starlette.requests import Request
@@ -90,7 +89,7 @@ def _order_ids(route: Route, request: Request, response: Response) -> Iterator[s
                 yield order["id"]
 
 
-def _parsed(response: Response) -> Any:
+def _parsed(response: Response) -> object:
     body = getattr(response, "body", b"")
     if not body or len(body) > _MAX_PARSED:
         return None

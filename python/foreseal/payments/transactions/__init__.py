@@ -3,7 +3,6 @@
 from foreseal.payments.transactions.advance import advance_rows
 from foreseal.payments.transactions.call_estimates import (
     MAX_TRANSACTION_GAS,
-    CallEstimates,
     fits_transaction,
 )
 from foreseal.payments.transactions.code_gas import find_included, release_code_gas
@@ -50,7 +49,6 @@ from foreseal.payments.transactions.sender import (
 )
 from foreseal.payments.transactions.signer import (
     LocalSigner,
-    RawTransaction,
     TransactionSigner,
     UnsignedTransaction,
 )
@@ -59,7 +57,6 @@ from foreseal.payments.transactions.status_updates import record_deliveries, rec
 __all__ = [
     "GWEI",
     "MAX_TRANSACTION_GAS",
-    "CallEstimates",
     "DeliveryResult",
     "DeliveryStatus",
     "FeeQuote",
@@ -73,7 +70,6 @@ __all__ = [
     "LostGas",
     "NewIntent",
     "OpenTransaction",
-    "RawTransaction",
     "RevertedPayment",
     "SendingError",
     "SignerConnection",

@@ -1,7 +1,7 @@
 """Effect of a delivery or a receipt on the row that a transaction serves."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -15,7 +15,7 @@ from foreseal.payments.transactions.intents import close_intent, is_intent_open
 from foreseal.payments.transactions.sender import DeliveryResult, DeliveryStatus, TransactionOutcome
 
 S = TypeVar("S", bound=StatefulRecord)
-FindEffect = Callable[[S, ChainReceipt], dict[str, Any] | None]
+FindEffect = Callable[[S, ChainReceipt], dict[str, object] | None]
 """Function that returns the log positions of the effect in a receipt, for the timeline, or None if it shows none."""
 
 _TRIGGERS = {DeliveryStatus.ACCEPTED: Trigger.ACCEPTED, DeliveryStatus.UNKNOWN: Trigger.LOST}
@@ -72,7 +72,9 @@ def record_outcome(
     if not is_intent_open(tx, outcome.intent):
         return False
     receipt, step = outcome.receipt, outcome.step
-    details = {} if receipt is None else {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
+    details: dict[str, object] = {}
+    if receipt is not None:
+        details |= {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
     logs = None if receipt is None else shown(row, receipt)
     if logs is not None:
         details |= logs

@@ -7,7 +7,6 @@ of the caller's database transaction.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -365,7 +364,7 @@ def _record_unpaid(
 ) -> None:
     """Record in the timeline of an order that a transfer which refers to it does not pay it."""
     status, transfer = str(OrderStatus(order.state, order.step)), observed.transfer
-    details: dict[str, Any] = {
+    details: dict[str, object] = {
         "reason": reason,
         "transaction": transfer.log.transaction_hash,
         "amount": str(transfer.amount),

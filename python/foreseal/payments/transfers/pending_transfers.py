@@ -91,7 +91,7 @@ class PendingTransfers:
         """Move the starting point after the commit."""
         self._keys = growth.keys
 
-    def _transfers(self, fresh: Collection[Mapping[str, Any]], latest: int) -> tuple[Transfer, ...] | None:
+    def _transfers(self, fresh: Collection[Mapping[str, object]], latest: int) -> tuple[Transfer, ...] | None:
         """Return the transfers of new logs, from their receipts.
 
         None if the chain changed in between, or if a receipt cannot be read: a complete scan sets it aside.

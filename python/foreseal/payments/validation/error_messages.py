@@ -43,7 +43,7 @@ def describe(error: ErrorDetails) -> str:
     return sentence(error["input"], error.get("ctx", {}))
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """Return a value as text for a message, shortened."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
@@ -53,5 +53,5 @@ def _items(number: int) -> str:
     return f"{number} item{'' if number == 1 else 's'}"
 
 
-def _tag(context: Mapping[str, Any]) -> str:
+def _tag(context: Mapping[str, object]) -> str:
     return str(context["discriminator"]).strip("'")

@@ -1,7 +1,7 @@
 """Locations of errors: their text, and the model that contains the field."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic import BaseModel
 
@@ -20,7 +20,7 @@ def enclosing_model(model: type[BaseModel], location: Sequence[int | str]) -> ty
     return model
 
 
-def models(annotation: Any) -> Iterator[type[BaseModel]]:
+def models(annotation: object) -> Iterator[type[BaseModel]]:
     """Yield the models in a type, such as the items of a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation

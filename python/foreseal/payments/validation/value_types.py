@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -14,13 +14,13 @@ from foreseal.payments.typed_data import address, bytes32
 class ParsedText:
     """Annotation of a type whose values are parsed from strings. Values of other JSON types are errors."""
 
-    parse: Callable[[str], Any]
+    parse: Callable[[str], object]
     """Converter. Raises ValueError that describes the problem."""
-    json_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    json_schema: Mapping[str, object] = field(default_factory=lambda: {"type": "string"})
     expected: str | None = None
     """Description of the string, for the error about another type; by default "a string"."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the validator."""
         text: CoreSchema = core_schema.str_schema(strict=True)
         if self.expected is not None:
@@ -32,7 +32,7 @@ class ParsedText:
             )
         return core_schema.no_info_after_validator_function(self.parse, text)
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
         """Return the JSON Schema of the string."""
         return dict(self.json_schema)
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from foreseal.payments.api.responses import Problem
 from foreseal.payments.transactions import WaitingTransaction, first_waiting
-from foreseal.payments.workers.health_report import HealthReason, reason
+from foreseal.payments.workers.health_report import reason
 from foreseal.payments.workers.node_check import CheckedNode
 
 BLOCKED_AFTER = 5
@@ -46,7 +47,7 @@ class AccountCheck:
         return found
 
 
-def blocked_reasons(accounts: Mapping[str, WaitingAccount], patience_blocks: int) -> list[HealthReason]:
+def blocked_reasons(accounts: Mapping[str, WaitingAccount], patience_blocks: int) -> list[Problem]:
     """Return a reason for each blocked account. `patience_blocks` is the number of blocks before a replacement."""
     return [
         reason("account_blocked", _message(address, waiting))

@@ -1,34 +1,29 @@
 """Health of the service, from the last results of background checks: a reader never waits for node or database."""
 
-from typing import Any
-
 from foreseal.payments.api.backend import Backend
+from foreseal.payments.api.health_responses import DestinationHealth, Health
+from foreseal.payments.api.responses import Problem
 from foreseal.payments.destinations.destination import Destination
 from foreseal.payments.task_progress import TaskProgress
 from foreseal.payments.workers import health_report
 from foreseal.payments.workers.account_check import AccountCheck, blocked_reasons
-from foreseal.payments.workers.background_check import BackgroundCheck
 from foreseal.payments.workers.database_check import CheckedDatabase, DatabaseCheck, OrdersWithoutDestination
+from foreseal.payments.workers.health_checks import HealthChecks
 from foreseal.payments.workers.health_report import (
-    CHECK_INTERVAL,
-    CHECK_LIMIT,
     MAX_TASK_AGE,
-    HealthReason,
     reason,
     rounded,
 )
 from foreseal.payments.workers.node_check import AccountStatus, CheckedAccount, CheckedNode, NodeCheck
 from foreseal.payments.workers.process_registry import ProcessRegistry
 from foreseal.payments.workers.worker import WorkerState
-from foreseal.payments.workers.write_check import MAX_WRITE_AGE, WRITE_INTERVAL, WRITE_LIMIT, WriteCheck
+from foreseal.payments.workers.write_check import MAX_WRITE_AGE
 
 # Consecutive failed passes after which the health is unhealthy.
 _FAILING = 3
-# Maximum wait for the first results at the start.
-_PATIENCE = 1.0
 
 
-class HealthMonitor:
+class HealthMonitor(HealthChecks[CheckedDatabase]):
     """Health of one process. The checks run from `start` to `stop`."""
 
     def __init__(
@@ -41,37 +36,10 @@ class HealthMonitor:
         orders = OrdersWithoutDestination(backend.destinations, backend.monotonic)
         accounts = AccountCheck(backend.chain_id, self.node)
         database_check = DatabaseCheck(backend.database, processes, backend.clock, orders, accounts, backend.chain_id)
+        super().__init__(node, node_check, backend.database, database_check, backend.monotonic)
         self._backend = backend
         self._worker = worker
         self._webhooks = webhooks
-        self._max_age = MAX_TASK_AGE + (node.timeout_ms + node.poll_ms) / 1000
-        self._writes = WriteCheck(backend.database, backend.monotonic)
-        self._write = BackgroundCheck("write check", self._writes, WRITE_INTERVAL, WRITE_LIMIT, backend.monotonic)
-        every, limit = max(CHECK_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + CHECK_LIMIT
-        self._node = BackgroundCheck("node check", node_check, every, limit, backend.monotonic)
-        self._database = BackgroundCheck(
-            "database check", database_check, CHECK_INTERVAL, CHECK_LIMIT, backend.monotonic
-        )
-        self._checks = (self._node, self._database, self._write)
-
-    def start(self) -> None:
-        """Start the checks."""
-        for check in self._checks:
-            check.start(_PATIENCE)
-
-    def stop(self) -> None:
-        """Stop the checks."""
-        for check in self._checks:
-            check.stop()
-
-    def run_checks(self) -> None:
-        """Run all checks once and wait for them."""
-        for check in self._checks:
-            check.run()
-
-    def node(self) -> CheckedNode:
-        """Return the last state of the node."""
-        return self._node.result().value or CheckedNode()
 
     def payee(self, address: str) -> CheckedAccount:
         """Return the last state of a payee."""
@@ -130,7 +98,7 @@ class HealthMonitor:
             "write": self._write.result().age,
         }
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> Health:
         """Return the health with all reasons. Never waits."""
         state, node, checked = self._worker, self._node.result(), self._database.result()
         found, database = self.node(), self.database()
@@ -173,7 +141,7 @@ class HealthMonitor:
             "webhooks": {"pending": database.pending, "dead": database.dead},
         }
 
-    def _stalled(self) -> list[HealthReason]:
+    def _stalled(self) -> list[Problem]:
         """Return a reason for each task that hangs or has ended, and for each watcher that fails."""
         found = health_report.stalled_reasons("worker_stalled", "the worker", self._worker.step_age, self._max_age)
         found += health_report.stalled_reasons(
@@ -184,7 +152,7 @@ class HealthMonitor:
             found += health_report.stalled_reasons("watcher_stalled", task, age or 0.0, self._max_age)
         return found
 
-    def _destination(self, destination: Destination) -> dict[str, Any]:
+    def _destination(self, destination: Destination) -> DestinationHealth:
         label, payee = destination.label, self.payee(destination.merchant.payee)
         return {
             "name": label.name,
@@ -194,7 +162,7 @@ class HealthMonitor:
                 "address": label.payee,
                 "balance": None if payee.balance is None else str(payee.balance),
                 "captures_left": payee.captures_left,
-                "status": payee.status,
+                "status": payee.status.value,
             },
         }
 

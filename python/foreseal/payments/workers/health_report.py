@@ -9,8 +9,9 @@ unhealthy   503    another reason
 """
 
 from collections.abc import Iterable
-from typing import Any
 
+from foreseal.payments.api.health_responses import HealthStatus, NodeHealth
+from foreseal.payments.api.responses import Problem
 from foreseal.payments.chain import CircuitBreaker
 from foreseal.payments.transactions import FeeSettings
 from foreseal.payments.workers.background_check import CheckResult
@@ -41,15 +42,13 @@ _WARNINGS = frozenset(
     }
 )
 
-HealthReason = dict[str, str]
 
-
-def reason(code: str, message: str) -> HealthReason:
+def reason(code: str, message: str) -> Problem:
     """Return the reason of a failed check."""
     return {"code": code, "message": message}
 
 
-def status(reasons: Iterable[HealthReason], *warnings: str) -> str:
+def status(reasons: Iterable[Problem], *warnings: str) -> HealthStatus:
     """Return the status that follows from the reasons. `warnings` are further codes that do not prevent payments."""
     codes = {each["code"] for each in reasons}
     if codes - _WARNINGS - set(warnings):
@@ -57,7 +56,7 @@ def status(reasons: Iterable[HealthReason], *warnings: str) -> str:
     return "degraded" if codes else "ok"
 
 
-def node_reasons(result: CheckResult[CheckedNode]) -> list[HealthReason]:
+def node_reasons(result: CheckResult[CheckedNode]) -> list[Problem]:
     """Return the reason why the node is not usable, if there is one."""
     if result.overdue:
         return [reason("node_unreachable", "the node has not answered the check yet")]
@@ -65,7 +64,7 @@ def node_reasons(result: CheckResult[CheckedNode]) -> list[HealthReason]:
     return [] if result.value.reason is None else [reason(*result.value.reason)]
 
 
-def write_reasons(age: float, limit: float) -> list[HealthReason]:
+def write_reasons(age: float, limit: float) -> list[Problem]:
     """Return the reason why the database accepts no writes, if the last one is older than `limit` seconds."""
     if age <= limit:
         return []
@@ -73,12 +72,12 @@ def write_reasons(age: float, limit: float) -> list[HealthReason]:
     return [reason("database_not_writable", message)]
 
 
-def stalled_reasons(code: str, task: str, age: float, limit: float) -> list[HealthReason]:
+def stalled_reasons(code: str, task: str, age: float, limit: float) -> list[Problem]:
     """Return a reason if a task has made no progress for `limit` seconds."""
     return [] if age <= limit else [reason(code, f"{task} has made no progress for {age:.0f} s: see the log")]
 
 
-def lost_gas_reasons(gas: int, fees: FeeSettings) -> list[HealthReason]:
+def lost_gas_reasons(gas: int, fees: FeeSettings) -> list[Problem]:
     """Return a reason if reverted transactions of payers with code cost their budget of gas within an hour."""
     if not fees.is_code_budget_spent(gas):
         return []
@@ -90,7 +89,7 @@ def lost_gas_reasons(gas: int, fees: FeeSettings) -> list[HealthReason]:
     return [reason("gas_budget_spent", message)]
 
 
-def ether_reasons(node: CheckedNode, role: str, unit: str) -> list[HealthReason]:
+def ether_reasons(node: CheckedNode, role: str, unit: str) -> list[Problem]:
     """Return a reason for each account that cannot pay gas for long; `unit` names the accounts' transactions."""
     return [
         reason(
@@ -113,7 +112,7 @@ def block_age(result: CheckResult[CheckedNode], now: float) -> float | None:
     return None if head is None else max(now - head.timestamp, 0.0)
 
 
-def node_section(result: CheckResult[CheckedNode], breaker: CircuitBreaker, now: float) -> dict[str, Any]:
+def node_section(result: CheckResult[CheckedNode], breaker: CircuitBreaker, now: float) -> NodeHealth:
     """Return the section `node`. `now` is Unix time in seconds."""
     head = None if result.value is None else result.value.head
     return {

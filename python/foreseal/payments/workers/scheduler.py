@@ -4,8 +4,10 @@ A poll of a row reads the node and the database. The query for the receipts of m
 schedule: a row that was just sent is queried in the next pass, and a receipt makes it due at once.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from foreseal.payments.workers.work_kinds import RowStatus, Subject
 
 GRACE = 2.0
 """Seconds between sending a transaction and the first poll for it: the watcher usually sees it sooner."""
@@ -21,7 +23,7 @@ class _Item:
     pause: float
     receipt_due: float
     receipt_pause: float = RECEIPT_PAUSE
-    status: Hashable = None
+    status: RowStatus | None = None
     effected: bool = False
 
 
@@ -30,10 +32,10 @@ class Scheduler:
 
     def __init__(self, grace: float = GRACE) -> None:
         self._grace = grace
-        self._items: dict[tuple[str, str], _Item] = {}
+        self._items: dict[Subject, _Item] = {}
         self._begun = False
 
-    def due(self, waiting: Iterable[tuple[str, str]], now: float) -> list[tuple[str, str]]:
+    def due(self, waiting: Iterable[Subject], now: float) -> list[Subject]:
         """Return the waiting rows that are due now, and drop all others.
 
         The first call returns all of them, since the time of their last poll is not recorded.
@@ -43,7 +45,7 @@ class Scheduler:
         self._items = {subject: self._items.get(subject) or _Item(now + grace, GRACE, now) for subject in waiting}
         return [subject for subject, item in self._items.items() if item.due <= now]
 
-    def receipts_due(self, now: float) -> list[tuple[str, str]]:
+    def receipts_due(self, now: float) -> list[Subject]:
         """Return the rows whose receipts are due for a query before the row itself, and schedule the next query.
 
         Rows whose effect is on the chain have no such query.
@@ -56,7 +58,7 @@ class Scheduler:
                 found.append(subject)
         return found
 
-    def record_poll(self, subject: tuple[str, str], status: Hashable, now: float, *, effected: bool = False) -> None:
+    def record_poll(self, subject: Subject, status: RowStatus | None, now: float, *, effected: bool = False) -> None:
         """Record a poll and the row's `status` after it; None if the poll failed.
 
         `effected` is True if the effect of the row's transaction is on the chain.

@@ -1,16 +1,26 @@
 """Metrics of the service, for Prometheus. docs/merchants/service.md lists them."""
 
+import functools
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from foreseal.payments.chain import BreakerState, CircuitBreaker
 from foreseal.payments.ledger import TimelineEntry, Trigger
 from foreseal.payments.ledger.database import ERROR_CLASSES
 from foreseal.payments.ledger.event_types import OBJECTS
 from foreseal.payments.ledger.models import OrderRecord
-from foreseal.payments.metrics import Counter, Gauge, GaugeSample, Histogram, Metric, SampledCounter, render
+from foreseal.payments.metrics import (
+    SECONDS,
+    MetricGroups,
+    SampledCounter,
+    SampledGauge,
+    SampledMetric,
+    SampledValue,
+)
 from foreseal.payments.workers.health import HealthMonitor
 from foreseal.payments.workers.rejections import REJECTION_REASONS, RejectionLog, rejection_reason
 from foreseal.payments.workers.worker import WorkerState
@@ -28,29 +38,33 @@ class ServiceMetrics:
         self._log = RejectionLog(clock)
         self._lock = threading.Lock()
         self._submitted: OrderedDict[str, float] = OrderedDict()
-        self._sampled: tuple[Metric, ...] = ()
-        self.transitions = Counter(
+        self.registry = CollectorRegistry()
+        counter = functools.partial(Counter, registry=self.registry)
+        histogram = functools.partial(Histogram, registry=self.registry, buckets=SECONDS)
+        self._sampled: tuple[SampledMetric, ...] = ()
+        self.transitions = counter(
             "foreseal_pay_transitions_total", "State transitions by object and event.", ("object", "event")
         )
-        self.requests = Histogram(
+        self.requests = histogram(
             "foreseal_pay_request_seconds", "Duration of HTTP requests.", ("method", "route", "status")
         )
-        self.captures = Histogram(
+        self.captures = histogram(
             "foreseal_pay_capture_seconds", "Time from the submission of a capture to the provisional payment."
         )
-        self.deliveries = Histogram(
+        self.deliveries = histogram(
             "foreseal_pay_webhook_seconds", "Duration of attempts to deliver a webhook.", ("outcome",)
         )
-        self.rejections = Counter(
+        self.rejections = counter(
             "foreseal_pay_rejections_total", "Transactions that the node rejected, by reason.", ("reason",)
         )
-        self.database_errors = Counter(
+        self.database_errors = counter(
             "foreseal_pay_database_errors_total", "Errors of the database by class.", ("error",)
         )
+        # These series exist from the start: `rate` does not count an event that creates its series.
         for reason in REJECTION_REASONS:
-            self.rejections.initialize(reason)
+            self.rejections.labels(reason)
         for error in ERROR_CLASSES:
-            self.database_errors.initialize(error.__name__)
+            self.database_errors.labels(error.__name__)
 
     def sample(self, monitor: HealthMonitor, worker: WorkerState, breaker: CircuitBreaker) -> None:
         """Add the metrics that are read from other components."""
@@ -64,30 +78,32 @@ class ServiceMetrics:
             *_transfer_metrics(worker),
             *_database_metrics(monitor),
         )
+        for metric in self._sampled:
+            self.registry.register(metric)
 
     @property
-    def metrics(self) -> tuple[Metric, ...]:
+    def metrics(self) -> tuple[Counter | Histogram | SampledMetric, ...]:
         """All metrics, in the order of the text."""
         own = (self.transitions, self.requests, self.captures, self.deliveries, self.rejections, self.database_errors)
         return (*own, *self._sampled)
 
     def text(self) -> str:
         """Return all metrics as text. Waits neither for the node nor for the database."""
-        return render(self.metrics)
+        return MetricGroups({None: self.registry}).text()
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Add an HTTP request."""
-        self.requests.observe(seconds, method, route, str(status))
+        self.requests.labels(method, route, str(status)).observe(seconds)
 
     def observe_delivery(self, error: str | None, seconds: float) -> None:
         """Add an attempt to deliver a webhook; `error` is None if it succeeded."""
-        self.deliveries.observe(seconds, "ok" if error is None else "failed")
+        self.deliveries.labels("ok" if error is None else "failed").observe(seconds)
 
     def record_committed(self, entries: Sequence[TimelineEntry]) -> None:
         """Count transitions, and measure captures that this process submitted."""
         now = self._clock()
         for entry in entries:
-            self.transitions.add(OBJECTS.get(entry.subject, entry.subject), _event(entry.trigger))
+            self.transitions.labels(OBJECTS.get(entry.subject, entry.subject), _event(entry.trigger)).inc()
             if entry.subject == OrderRecord.__tablename__:
                 self._measure_capture(entry, now)
 
@@ -105,12 +121,12 @@ class ServiceMetrics:
 
     def record_rejection(self, subject: str, id: str, message: str) -> None:
         """Count and log a rejection."""
-        self.rejections.add(rejection_reason(message))
+        self.rejections.labels(rejection_reason(message)).inc()
         self._log.record(subject, id, message)
 
     def record_database_error(self, error: BaseException) -> None:
         """Count an error of the database."""
-        self.database_errors.add(type(error).__name__)
+        self.database_errors.labels(type(error).__name__).inc()
 
 
 _NAMES = {trigger.value: trigger.name.lower() for trigger in Trigger}
@@ -124,26 +140,28 @@ def _event(trigger: str) -> str:
 _ENDS = frozenset({Trigger.LANDED, Trigger.FAIL, Trigger.EXPIRE})
 
 
-def _optional(value: float | None) -> Iterable[GaugeSample]:
-    return () if value is None else (GaugeSample(value),)
+def _optional(value: float | None) -> Iterable[SampledValue]:
+    return () if value is None else (SampledValue(value),)
 
 
-def _by_label(values: Mapping[str, float | None]) -> Iterable[GaugeSample]:
-    return [GaugeSample(value, (label,)) for label, value in values.items() if value is not None]
+def _by_label(values: Mapping[str, float | None]) -> Iterable[SampledValue]:
+    return [SampledValue(value, (label,)) for label, value in values.items() if value is not None]
 
 
-def _one(value: float) -> Iterable[GaugeSample]:
-    return (GaugeSample(value),)
+def _one(value: float) -> Iterable[SampledValue]:
+    return (SampledValue(value),)
 
 
-def _node_metrics(monitor: HealthMonitor, worker: WorkerState) -> Iterable[Metric]:
-    yield Gauge("foreseal_pay_node_up", "1 if the node is usable, 0 if not.", lambda: _one(monitor.is_node_usable()))
-    yield Gauge(
+def _node_metrics(monitor: HealthMonitor, worker: WorkerState) -> Iterable[SampledMetric]:
+    yield SampledGauge(
+        "foreseal_pay_node_up", "1 if the node is usable, 0 if not.", lambda: _one(monitor.is_node_usable())
+    )
+    yield SampledGauge(
         "foreseal_pay_node_block_age_seconds",
         "Time since the timestamp of the newest block of the node.",
         lambda: _optional(monitor.block_age()),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_blocks_behind",
         "Blocks of the node in which transfers are not read yet, by destination.",
         lambda: _by_label(worker.blocks_behind(monitor.newest_block())),
@@ -151,20 +169,20 @@ def _node_metrics(monitor: HealthMonitor, worker: WorkerState) -> Iterable[Metri
     )
 
 
-def _progress_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
-    yield Gauge(
+def _progress_metrics(monitor: HealthMonitor) -> Iterable[SampledMetric]:
+    yield SampledGauge(
         "foreseal_pay_oldest_transaction_blocks",
         "Blocks since the first transaction of each payee that no block includes was signed; 0 without one.",
         lambda: _by_label(monitor.waiting_blocks()),
         ("payee",),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_task_age_seconds",
         "Time since the last progress of a background task, by task.",
         lambda: _by_label(monitor.task_ages()),
         ("task",),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_watcher_age_seconds",
         "Time since the last successful read of transfers, by destination.",
         lambda: _by_label(monitor.watcher_ages()),
@@ -172,19 +190,19 @@ def _progress_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
     )
 
 
-def _lost_gas_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
-    yield Gauge(
+def _lost_gas_metrics(monitor: HealthMonitor) -> Iterable[SampledMetric]:
+    yield SampledGauge(
         "foreseal_pay_code_lost_gas",
         "Gas within an hour of transactions that payers with code made revert.",
         lambda: _one(monitor.database().code_lost_gas),
     )
 
 
-def _breaker_metrics(breaker: CircuitBreaker) -> Iterable[Metric]:
-    yield Gauge(
+def _breaker_metrics(breaker: CircuitBreaker) -> Iterable[SampledMetric]:
+    yield SampledGauge(
         "foreseal_pay_node_breaker",
         "1 for the state of the node's circuit breaker, 0 for the other states.",
-        lambda: [GaugeSample(state is breaker.state, (state,)) for state in BreakerState],
+        lambda: [SampledValue(state is breaker.state, (state,)) for state in BreakerState],
         ("state",),
     )
     yield SampledCounter(
@@ -195,19 +213,19 @@ def _breaker_metrics(breaker: CircuitBreaker) -> Iterable[Metric]:
     yield SampledCounter(
         "foreseal_pay_node_failures_total",
         "Calls to the node without an answer, by kind: timeout, connection, not_sent.",
-        lambda: [GaugeSample(count, (kind,)) for kind, count in breaker.failures().items()],
+        lambda: [SampledValue(count, (kind,)) for kind, count in breaker.failures().items()],
         ("kind",),
     )
 
 
-def _payee_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
-    yield Gauge(
+def _payee_metrics(monitor: HealthMonitor) -> Iterable[SampledMetric]:
+    yield SampledGauge(
         "foreseal_pay_payee_balance_wei",
         "Ether of each payee in wei.",
         lambda: _by_label({address: account.balance for address, account in monitor.node().accounts.items()}),
         ("payee",),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_payee_captures_left",
         "Estimated captures that the ether of each payee pays at current fees.",
         lambda: _by_label({address: account.captures_left for address, account in monitor.node().accounts.items()}),
@@ -215,22 +233,22 @@ def _payee_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
     )
 
 
-def _worker_metrics(worker: WorkerState) -> Iterable[Metric]:
+def _worker_metrics(worker: WorkerState) -> Iterable[SampledMetric]:
     yield SampledCounter(
         "foreseal_pay_worker_passes_total",
         "Passes of the worker by outcome.",
-        lambda: [GaugeSample(worker.passes, ("ok",)), GaugeSample(worker.failed_passes, ("failed",))],
+        lambda: [SampledValue(worker.passes, ("ok",)), SampledValue(worker.failed_passes, ("failed",))],
         ("outcome",),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_worker_last_success_timestamp_seconds",
         "Unix time of the last successful pass of the worker; before the first one, of its start.",
         lambda: _one(worker.started if worker.passed is None else worker.passed),
     )
 
 
-def _transfer_metrics(worker: WorkerState) -> Iterable[Metric]:
-    yield Gauge(
+def _transfer_metrics(worker: WorkerState) -> Iterable[SampledMetric]:
+    yield SampledGauge(
         "foreseal_pay_set_aside",
         "Transactions and blocks whose transfers the node did not return, by destination.",
         lambda: _by_label(dict(worker.set_aside)),
@@ -244,38 +262,38 @@ def _transfer_metrics(worker: WorkerState) -> Iterable[Metric]:
     )
 
 
-def _database_metrics(monitor: HealthMonitor) -> Iterable[Metric]:
-    yield Gauge(
+def _database_metrics(monitor: HealthMonitor) -> Iterable[SampledMetric]:
+    yield SampledGauge(
         "foreseal_pay_database_up",
         "1 if the database answered the last check in time, 0 if not.",
         lambda: _one(monitor.database().reachable),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_database_writable",
         "1 if the database accepted a write within the last 5 s, 0 if not.",
         lambda: _one(monitor.is_writable()),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_webhooks_pending", "Deliveries of webhooks that wait.", lambda: _one(monitor.database().pending)
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_webhooks_dead",
         "Deliveries of webhooks whose attempts all failed.",
         lambda: _one(monitor.database().dead),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_orders_without_destination",
         "Open orders whose token and payee no configured destination has.",
         lambda: _one(monitor.database().without_destination),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_processes",
         "Active processes that share the database.",
         lambda: _one(monitor.database().processes),
     )
-    yield Gauge(
+    yield SampledGauge(
         "foreseal_pay_check_age_seconds",
         "Time since the end of a background check, by check.",
-        lambda: [GaugeSample(age, (check,)) for check, age in monitor.ages().items() if age is not None],
+        lambda: [SampledValue(age, (check,)) for check, age in monitor.ages().items() if age is not None],
         ("check",),
     )

@@ -10,9 +10,9 @@ import errno
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -32,7 +32,9 @@ _KEEP_ALIVE = 4.0
 _DNS_CACHE = 10
 _HEADERS = {"content-type": "application/json", "user-agent": "foreseal-webhooks"}
 
-GetAddrInfo = Callable[..., list[Any]]
+AddressInfo = tuple[int, int, int, str, tuple[str | int | bytes, ...]]
+"""Family, type, protocol, canonical name and address, as `socket.getaddrinfo` returns them."""
+GetAddrInfo = Callable[..., Sequence[AddressInfo]]
 """`socket.getaddrinfo`."""
 
 
@@ -65,7 +67,7 @@ class CheckedResolver(AbstractResolver):
     def __init__(self, policy: AddressPolicy, getaddrinfo: GetAddrInfo = socket.getaddrinfo) -> None:
         self._policy = policy
         self._getaddrinfo = getaddrinfo
-        self._lookups: dict[tuple[str, int], asyncio.Future[list[Any]]] = {}
+        self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[AddressInfo]]] = {}
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -78,24 +80,25 @@ class CheckedResolver(AbstractResolver):
             self._lookups[key].add_done_callback(lambda _: self._lookups.pop(key))
         found: list[ResolveResult] = []
         for kind, _, protocol, _, address in await asyncio.shield(self._lookups[key]):
-            self._policy.check(str(address[0]))
+            checked = str(address[0])
+            self._policy.check(checked)
             flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
             found.append(
-                ResolveResult(hostname=host, host=address[0], port=address[1], family=kind, proto=protocol, flags=flags)
+                ResolveResult(hostname=host, host=checked, port=port, family=kind, proto=protocol, flags=flags)
             )
         return found
 
     async def close(self) -> None:
         """Do nothing: lookups end by themselves."""
 
-    def _start(self, host: str, port: int) -> asyncio.Future[list[Any]]:
+    def _start(self, host: str, port: int) -> asyncio.Future[Sequence[AddressInfo]]:
         """Resolve a name in a thread of its own. A slow name server delays neither other targets nor the exit."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[list[Any]] = loop.create_future()
+        future: asyncio.Future[Sequence[AddressInfo]] = loop.create_future()
         # An error that no attempt waits for any more is not reported.
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-        def finish(result: list[Any] | None, error: Exception | None) -> None:
+        def finish(result: Sequence[AddressInfo] | None, error: Exception | None) -> None:
             if future.done():
                 return
             if error is None:

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -30,8 +29,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.chain import CachedHeads, ChainError, ChainNode, ChainReceipt, FinalityBroken, node_requests
 from foreseal.payments.destinations.destination import Destination
-from foreseal.payments.ledger import EFFECTED, ConcurrentUpdate, LedgerError, OrderState
-from foreseal.payments.ledger.models import AttemptRecord, OrderRecord, Purpose, TransactionRecord
+from foreseal.payments.ledger import ConcurrentUpdate, LedgerError
+from foreseal.payments.ledger.models import AttemptRecord, Purpose, TransactionRecord
 from foreseal.payments.ledger.queries import chunks
 from foreseal.payments.orders.reconciler import NotExpired
 from foreseal.payments.stop_signal import StopSignal, WorkStopped
@@ -40,22 +39,10 @@ from foreseal.payments.transactions import SendingError
 from foreseal.payments.transfers.watcher import TransferWatcher
 from foreseal.payments.workers.process_registry import ProcessRegistry, WorkShare
 from foreseal.payments.workers.scheduler import Scheduler
+from foreseal.payments.workers.work_kinds import WORK_KINDS, RowStatus, Subject, WorkKind
 
 log = logging.getLogger(__name__)
 
-_UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
-Subject = tuple[str, str]
-"""Kind of work, and id of its row."""
-
-# Table of the rows of each kind of work.
-_TABLES = {
-    "expiry": "orders",
-    "auto_captures": "orders",
-    "orders": "orders",
-    "batches": "batches",
-    "refunds": "refunds",
-    "payouts": "payouts",
-}
 # Expected errors of a pass: they are logged, and the next pass retries.
 _EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
 # Maximum subjects per pass; the others are due in the next pass.
@@ -187,7 +174,7 @@ class Worker:
             for each in backend.destinations
         ]
         self._busy: set[Subject] = set()
-        self._polled: list[tuple[Subject, Any]] = []
+        self._polled: list[tuple[Subject, RowStatus | None]] = []
         self._lock = threading.Lock()
         self._logged_at: dict[str, float] = {}
         self._watched = 0.0
@@ -266,36 +253,22 @@ class Worker:
         self.state.progress[destination] = progress
         self.state.watched[destination].record()
 
-    def _expiring(self, moment: CachedHeads) -> list[str]:
-        """Return the orders whose validBefore a final block has reached."""
-        final = moment.head("finalized")
-        if final is None:
-            return []
-        over = select(OrderRecord.id).where(OrderRecord.state.in_(_UNUSED), OrderRecord.valid_before <= final.timestamp)
-        with self._backend.database.reading() as tx:
-            return list(tx.execute(over.order_by(OrderRecord.id)).scalars())
-
     def _advance(self, now: float) -> None:
-        expiring = self._expiring(CachedHeads(self._backend.node))
+        heads = CachedHeads(self._backend.node)
         with self._lock:
             polled, self._polled = self._polled, []
         for subject, status in polled:
-            effected = status is not None and status[1] in EFFECTED
+            effected = status is not None and status.is_effected
             self._scheduler.record_poll(subject, status, now, effected=effected)
-        share, every = self.state.share, self._backend.destinations.default
-        waiting = [("expiry", id) for id in expiring]
-        waiting += [("batches", id) for id in every.progress.batches.waiting(watched=True)]
-        waiting += [("orders", id) for id in every.progress.waiting(watched=True)]
-        waiting += [("refunds", id) for id in every.refunds.waiting()]
-        waiting += [("auto_captures", id) for id in every.auto_captures.waiting()]
-        waiting += [("payouts", id) for id in every.payouts.waiting()]
-        due = self._scheduler.due([candidate for candidate in waiting if share.has(candidate[1])], now)[:_MAX_SUBJECTS]
+        share = self.state.share
+        waiting = [Subject(kind, id) for kind in WORK_KINDS for id in kind.waiting(self._backend, heads)]
+        due = self._scheduler.due([subject for subject in waiting if share.has(subject.id)], now)[:_MAX_SUBJECTS]
         sent = self._scheduler.receipts_due(now)[:_MAX_SUBJECTS]
         hashes = self._hashes(due) | self._hashes(sent, without=Purpose.CAPTURE)
         self._stop.check()
         receipts = self._receipts([hash for each in hashes.values() for hash in each])
         self._stop.check()
-        included = [each for each in sent if any(receipts.get(hash) is not None for hash in hashes[each[1]])]
+        included = [each for each in sent if any(receipts.get(hash) is not None for hash in hashes[each.id])]
         self._submit([*due, *included], CachedHeads(self._backend.node, receipts))
 
     def _hashes(self, subjects: list[Subject], without: Purpose | None = None) -> dict[str, list[str]]:
@@ -332,59 +305,44 @@ class Worker:
                     self._polled.append((subject, None))
                     continue
                 self._busy.add(subject)
-            pool = self._captures if subject[0] == "auto_captures" else self._pool
+            pool = self._captures if subject.kind.calls_wallets else self._pool
             pool.submit(self._advance_subject, subject, views[destination.name])
 
     def _find_destinations(self, subjects: list[Subject]) -> dict[Subject, Destination]:
         """Return the destinations of subjects, without those that are not configured: no key may act for them."""
-        ids: dict[str, list[str]] = {}
+        ids: dict[WorkKind, list[str]] = {}
         for kind, id in subjects:
             ids.setdefault(kind, []).append(id)
         found: dict[Subject, Destination] = {}
         with self._backend.database.reading() as tx:
             lookup = self._backend.lookup(tx)
             for kind, of_kind in ids.items():
-                rows = lookup.by_kind()[_TABLES[kind]](of_kind)
-                found |= {(kind, id): destination for id, destination in rows.items()}
-        # An order expires by the evidence of the chain alone.
-        default = self._backend.destinations.default
-        return {("expiry", id): default for id in ids.get("expiry", ())} | found
+                rows = kind.find_destinations(lookup, of_kind)
+                found |= {Subject(kind, id): destination for id, destination in rows.items()}
+        return found
 
     def _advance_subject(self, subject: Subject, destination: Destination) -> None:
         """Advance one subject. Its errors do not affect the others."""
-        kind, id = subject
         status = None
-        self.state.running[kind, id] = self._backend.monotonic()
+        fields = {"kind": subject.kind.name, "subject": subject.id}
+        self.state.running[subject] = self._backend.monotonic()
         try:
             self._stop.check()
-            status = self._advance_row(kind, id, destination)
+            status = self._advance_row(subject, destination)
         except (NotExpired, WorkStopped):
             pass
         except _EXPECTED as error:
             message = f"{type(error).__name__}: {error}"[:300]
-            log.info("failed to advance", extra={"kind": kind, "subject": id, "error": message})
+            log.info("failed to advance", extra=fields | {"error": message})
         except Exception:  # a defect with this subject must not stop the others
-            log.exception("failed to advance", extra={"kind": kind, "subject": id})
+            log.exception("failed to advance", extra=fields)
         finally:
-            del self.state.running[kind, id]
+            del self.state.running[subject]
             with self._lock:
                 self._busy.discard(subject)
                 self._polled.append((subject, status))
 
     @staticmethod
-    def _advance_row(kind: str, id: str, destination: Destination) -> tuple[str, str]:
-        """Take the next step of a row. Return its state and step afterwards."""
-        if kind == "expiry":
-            destination.progress.expire(id)
-            return ("", "")
-        if kind == "auto_captures":
-            error = destination.auto_captures.attempt(id)
-            return ("", "" if error is None else str(error))
-        if kind == "batches":
-            return ("", ", ".join(destination.progress.batches.advance(id)))
-        if kind == "orders":
-            order = destination.progress.advance(id)
-            return (order.state, order.step)
-        disbursements = destination.refunds if kind == "refunds" else destination.payouts
-        row = disbursements.advance(id)
-        return (row.state, row.step)
+    def _advance_row(subject: Subject, destination: Destination) -> RowStatus:
+        """Take the next step of a row. Return its status afterwards."""
+        return subject.kind.advance(destination, subject.id)

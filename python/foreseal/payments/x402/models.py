@@ -73,7 +73,7 @@ class GrantRecord(StatefulRecord):
     # Until this time a process runs the handler or settles; 0 if none does.
     lease: Mapped[int] = mapped_column(BigInteger)
     # Number of the newest lease: a run with an older one writes nothing.
-    fence: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    fence: Mapped[int] = mapped_column(BigInteger)
     charged: Mapped[int | None] = mapped_column(Units)
     status: Mapped[int | None] = mapped_column(Integer)
     headers: Mapped[str | None] = mapped_column(Text)

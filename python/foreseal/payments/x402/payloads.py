@@ -8,7 +8,7 @@ seconds since 1970.
 import base64
 import binascii
 import re
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 import orjson
 from pydantic import (
@@ -308,7 +308,7 @@ class FacilitatorCall(_WireModel):
 M = TypeVar("M", bound=BaseModel)
 
 
-def validate_payload(model: type[M] | TypeAdapter[M], value: Any, location: str = "") -> M:
+def validate_payload(model: type[M] | TypeAdapter[M], value: object, location: str = "") -> M:
     """Validate a value by a model. Raises `Malformed` with the field's name below `location`."""
     try:
         return model.validate_python(value) if isinstance(model, TypeAdapter) else model.model_validate(value)
@@ -348,12 +348,12 @@ def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
     return call.payment, call.requirements
 
 
-def read_payment(raw: Any, location: str) -> PaymentPayload:
+def read_payment(raw: object, location: str) -> PaymentPayload:
     """Return a payment from its JSON value. Raises `Malformed`, also for version 1."""
     return validate_payload(WirePayment, raw, location)
 
 
-def read_json(text: bytes, location: str) -> Any:
+def read_json(text: bytes, location: str) -> object:
     """Parse JSON. Raises `Malformed`."""
     try:
         return orjson.loads(text)

@@ -6,7 +6,6 @@ the payer in a final block. Nothing less does: a facilitator that did not answer
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from eth_abi.abi import decode, encode
 
@@ -52,7 +51,7 @@ class PaymentStatus:
         """True if it is proven that the payment was not settled and never will be."""
         return self.final and self.fate in (PaymentFate.CANCELED, PaymentFate.UNSETTLED)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the JSON form that sellers and facilitators serve; amounts are text."""
         block = self.final_block
         return {

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from foreseal.rpc.outgoing_queue import NotificationBatch
 from foreseal.server.asgi.protocol import AsgiMessage, Receive, Scope, Send
 from foreseal.server.http.handler import HttpResponse
-from foreseal.server.websocket.socket import AnswerFrames, ClientDisconnected, SideState, StartRequest, truncate_reason
+from foreseal.server.websocket.socket import (
+    AnswerFrames,
+    ClientDisconnected,
+    SideState,
+    StartBody,
+    StartRequest,
+    truncate_reason,
+)
 
 _DENIAL = "websocket.http.response"
 _POLICY_VIOLATION = 1008
@@ -20,6 +27,7 @@ class AsgiWebSocket:
         self.server = SideState.CONNECTING
         self.start: StartRequest | None = None
         self.answer_frames: AnswerFrames | None = None
+        self.start_body: StartBody | None = None
         self._scope = scope
         self._receive = receive
         self._send = send

@@ -28,8 +28,9 @@ Peer = tuple[str, int] | None
 """Address and port of the client side of a connection, as in ASGI."""
 
 
-Schedule = Callable[[bytes, bool, int, int], ScheduledCaller]
-"""Creates a caller of the core's scheduler from its name, whether it is dedicated, its processor time and burst in ms.
+Schedule = Callable[[bytes, bool, int, int, tuple[int, int] | None, int | None], ScheduledCaller]
+"""Creates a caller of the core from its name, whether it is dedicated, its processor time and burst in ms, and the
+interval in us and the burst of its calls, and its most concurrent calls, each None without a limit.
 """
 
 
@@ -65,9 +66,9 @@ class Caller:
         return found
 
     @property
-    def is_unrestricted(self) -> bool:
-        """True if it has neither a key nor its own limits: its calls need no checks."""
-        return self.key is None and (self.limiter is None or not self.limiter.is_limited)
+    def is_permanent(self) -> bool:
+        """True if it has no key, which could be revoked: its calls need no check except those of the core."""
+        return self.key is None
 
 
 class SingleCaller:
@@ -229,11 +230,12 @@ class Callers:
             ident = None if key is None else key.id
             scheduled = cpu = None
             if self._schedule is not None:
-                scheduled = self._schedule(name, tier.name == DEDICATED, tier.cpu, tier.cpu_burst)
+                calls = (rate.interval, burst) if rate.calls else None
+                is_dedicated, max_calls = tier.name == DEDICATED, tier.limits.caller_calls
+                scheduled = self._schedule(name, is_dedicated, tier.cpu, tier.cpu_burst, calls, max_calls)
                 cpu = CpuBudget(scheduled, self._clock, tier.cpu, tier.cpu_burst) if tier.cpu else None
             max_calls = tier.limits.caller_calls
             limiter = RateLimiter(bucket, max_calls, tier.refusals, ident, scheduled, cpu)
-            limiter.is_limited = limiter.is_limited or tier.has_limiters
             self._limiters[measured] = limiter
         return limiter
 

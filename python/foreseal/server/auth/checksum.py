@@ -11,8 +11,6 @@ _FORM = b',\n  "checksum": "' + b"." * 64 + b" " + b"." * 8 + b'"\n}\n'
 _SHA256, _CRC = slice(17, 81), slice(82, 90)
 _DIGIT = ord(".")
 _HEX = frozenset(b"0123456789abcdef")
-_DAMAGED = 4
-"""Largest number of different bytes at which the trailer is still recognized as damaged."""
 _LOCATED = 1 << 18
 """Largest content in which a changed bit is located, in bytes."""
 
@@ -27,20 +25,18 @@ def add_checksum(text: bytes) -> bytes:
     return content + _FORM.replace(b"." * 64, _sha256(content)).replace(b"." * 8, b"%08x" % zlib.crc32(content))
 
 
-def has_checksum(data: bytes) -> bool:
-    """Return True if the object ends with a valid checksum, False if it has none. Raise `ChecksumError` otherwise."""
+def verify_checksum(data: bytes) -> None:
+    """Raise `ChecksumError` unless the object ends with its checksum."""
     content, trailer = data[: -len(_FORM)], data[-len(_FORM) :]
     if len(data) <= len(_FORM):
-        return False
+        raise _error(None)
     wrong = [at for at, (byte, form) in enumerate(zip(trailer, _FORM, strict=True)) if form not in (_DIGIT, byte)]
-    if len(wrong) > _DAMAGED:
-        return False
     if wrong:
         raise _error(len(content) + wrong[0] if len(wrong) == 1 else None)
     found = trailer[_SHA256], trailer[_CRC]
     expected = _sha256(content), b"%08x" % zlib.crc32(content)
     if found == expected:
-        return True
+        return
     # One of content, SHA-256 and CRC-32 was changed: the other two match.
     if found[0] == expected[0]:
         raise _error(len(content) + _CRC.start + _first(found[1], expected[1]))

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from foreseal.rpc.rate import Rate, parse_rate, resolve_burst
-from foreseal.server.auth.checksum import add_checksum, has_checksum
+from foreseal.server.auth.checksum import add_checksum, verify_checksum
 from foreseal.server.settings import SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
@@ -21,12 +21,13 @@ log = logging.getLogger(__name__)
 KEY_FILE = "keys.json"
 """Name of the key file in the data directory."""
 
-_VERSION = 2
-_OLDEST_VERSION = 1
-"""Format version without a checksum; the next change rewrites the file with one."""
+_FORMAT = 1
 _ID_BYTES, _SECRET_BYTES = 5, 32
 _DIGITS = frozenset("0123456789abcdef")
 _YEAR_10000 = 253_402_300_800
+_UNRELEASED = (
+    "an unreleased version of Foreseal wrote the file: remove it, and issue new keys with `foreseal keys create`"
+)
 # Required fields of an entry.
 _REQUIRED_FIELDS = frozenset(("id", "name", "hash", "created"))
 
@@ -90,8 +91,10 @@ def read_keys(path: Path) -> dict[str, ApiKey]:
     except OSError as error:
         raise KeyFileError(f"cannot read the API keys in {path}: {error.strerror or error}") from None
     try:
-        checked = has_checksum(data)
-        keys = [_key(entry) for entry in _entries(orjson.loads(data), checked)]
+        if _is_unreleased(data):
+            raise ValueError(_UNRELEASED)  # noqa: TRY301
+        verify_checksum(data)
+        keys = [_key(entry) for entry in _entries(orjson.loads(data))]
     except (ValueError, TypeError) as error:
         raise KeyFileError(f"cannot use the API keys in {path}: {error}") from None
     found = {key.id: key for key in keys}
@@ -103,21 +106,26 @@ def read_keys(path: Path) -> dict[str, ApiKey]:
 def encode_keys(keys: Mapping[str, ApiKey]) -> bytes:
     """Return the content of a file of these keys."""
     entries = [_entry(key) for key in keys.values()]
-    return add_checksum(orjson.dumps({"version": _VERSION, "keys": entries}, option=orjson.OPT_INDENT_2))
+    return add_checksum(orjson.dumps({"format": _FORMAT, "keys": entries}, option=orjson.OPT_INDENT_2))
 
 
-def _entries(content: Any, checked: bool) -> list[Any]:
+def _is_unreleased(data: bytes) -> bool:
+    """Return True if an unreleased version wrote the file: it has a version instead of a format."""
+    try:
+        content = orjson.loads(data)
+    except ValueError:
+        return False
+    return isinstance(content, dict) and "version" in content and "format" not in content
+
+
+def _entries(content: Any) -> list[Any]:
     """Return the entries of the file. Raise ValueError."""
     match content:
-        case {"version": version, "keys": list(entries)} if version == (_VERSION if checked else _OLDEST_VERSION):
+        case {"format": int(found), "keys": list(entries)} if found == _FORMAT:
             return entries
-        case {"version": version, "keys": list()} if version in (_OLDEST_VERSION, _VERSION):
-            raise ValueError(
-                "its checksum is missing" if version == _VERSION else "it has a checksum of a later version"
-            )
-        case {"version": int(version)} if version not in (_OLDEST_VERSION, _VERSION):
-            raise ValueError(f"unsupported version {version}, expected {_VERSION}")
-    raise ValueError("it must have a version and a list of keys")
+        case {"format": int(found)} if found > _FORMAT:
+            raise ValueError(f"it has format {found}, newer than the supported format {_FORMAT}")
+    raise ValueError("it must have a format and a list of keys")
 
 
 def _entry(key: ApiKey) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from foreseal.server.metrics.read import ConnectionCounts, MeasuredNode
 from foreseal.server.paths import READ_MODES, STANDARD
 from foreseal.server.processes.process_table import ProcessTable
 from foreseal.server.settings import Settings
+from foreseal.server.settings.access import CACHED_HEADS
 
 JSON = (b"content-type", b"application/json")
 TEXT = (b"content-type", b"text/plain; charset=utf-8")
@@ -78,6 +79,12 @@ class HttpResponse(NamedTuple):
     body: bytes
 
 
+def format_view(block: int, step: int, age: int, epoch: int) -> tuple[bytes, bytes]:
+    """Return the header line of the freshness of a view."""
+    owner = b"; epoch=%d" % epoch if epoch else b""
+    return b"x-foreseal-view", b"%d.%d; age=%d%b" % (block, step, age, owner)
+
+
 class HttpHandler:
     """Routes and answers HTTP requests. Used from the event loop's thread only."""
 
@@ -126,7 +133,7 @@ class HttpHandler:
         self._site = site
         # Accepted heads of calls, by the fields that `_check` reads, so that a usual head costs one look-up.
         self._accepted_heads: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
-        self._accepted_heads = BoundedCache(settings.access.head_cache)
+        self._accepted_heads = BoundedCache(settings.scaled_entries(CACHED_HEADS))
         self.refusals = callers.anonymous.refusals
         """Connections and requests rejected or closed for limits of the transport, by reason."""
         self.transport_limits = transport_limits(callers.anonymous.limits, callers.is_proxy)
@@ -237,9 +244,7 @@ class HttpHandler:
 
         Call it before the method, so that it never claims a newer view than the answer's.
         """
-        block, step, age, epoch = self._node.freshness()
-        owner = b"; epoch=%d" % epoch if epoch else b""
-        return b"x-foreseal-view", b"%d.%d; age=%d%b" % (block, step, age, owner)
+        return format_view(*self._node.freshness())
 
     def response_headers(self, seconds: int, view: tuple[bytes, bytes], headers: Headers) -> list[tuple[bytes, bytes]]:
         """Return the headers of the answer to a call that came with `headers`; `seconds` is the retry time, or 0."""

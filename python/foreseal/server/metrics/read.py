@@ -26,6 +26,10 @@ _THREADS, _STARTED = 17, 19
 class MeasuredNode(Protocol):
     """Interface of the node for metrics."""
 
+    @property
+    def running(self) -> int:
+        """Number of calls that are queued for, or run on, worker threads, or wait for a step."""
+
     def freshness(self) -> tuple[int, int, int, int]:
         """Return block and index of the newest step, ms since the last tick, and the number of the ownership."""
 
@@ -103,7 +107,6 @@ class Readings:
         self.tiers = watched.tiers
         dispatcher = watched.tiers[0].dispatcher
         self.counts = dispatcher.call_metrics
-        self.completions = dispatcher.router.completions
         self.filters = dispatcher.router.filters
         self.streams = watched.streams
         self.caches = watched.caches

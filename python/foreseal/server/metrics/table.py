@@ -279,7 +279,7 @@ _CALLS = (
         "calls_in_flight",
         "gauge",
         "Calls running on a worker thread, or waiting for a thread or a step.",
-        lambda r: len(r.completions),
+        lambda r: r.node.running,
     ),
 )
 
@@ -420,7 +420,7 @@ _PROCESS = (
     _scalar(
         "memory_free_bytes",
         "gauge",
-        "Freed memory retained by the process (--max-free-memory), sampled every 10 s.",
+        "Freed memory retained by the process, sampled every 10 s.",
         lambda r: r.metrics["memory"]["free"],
     ),
     _scalar(

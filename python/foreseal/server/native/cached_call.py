@@ -1,6 +1,7 @@
 """The last call of a connection: most clients send the same head with every call."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from foreseal.rpc.dispatch import Dispatcher
 from foreseal.rpc.rate_limiter import RateLimiter
@@ -24,12 +25,18 @@ class CachedCall:
     headers: Headers
     caller: Caller | None
     dispatcher: Dispatcher | None
-    """Answers such calls on the fast path if the caller has no limits of its own."""
+    """Answers such calls in the core; None if each needs a check."""
 
     @property
     def limiter(self) -> RateLimiter | None:
         """Budgets of the caller."""
         return None if self.caller is None else self.caller.limiter
+
+    @property
+    def scheduled(self) -> Any:
+        """Caller of the core."""
+        limiter = self.limiter
+        return None if limiter is None else limiter.scheduled
 
 
 NO_CALL = CachedCall(b"", -1, {}, None, None)

@@ -17,17 +17,15 @@ before the response is written.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from foreseal._core import MAX_BATCHED_SIZE, BatchedTransport, Submitted
-from foreseal.rpc.core_protocol import SlowCall
+from foreseal._core import MAX_BATCHED_SIZE, Answered, BatchedTransport, PendingBody
 from foreseal.rpc.dispatch import Dispatcher, HttpReply
-from foreseal.rpc.submissions import SubmittedBody
 from foreseal.server.auth.callers import Caller
 from foreseal.server.auth.origins import Headers
-from foreseal.server.http.handler import CLOSE, TEXT, HttpAnswer, HttpResponse
+from foreseal.server.http.handler import CLOSE, TEXT, HttpAnswer, HttpResponse, format_view
 from foreseal.server.native.cached_call import MAX_HEAD, NO_CALL, CachedCall
 from foreseal.server.native.call_request import CallRequest, format_head
 from foreseal.server.native.connection_owner import ConnectionOwner
@@ -123,12 +121,11 @@ class HttpConnection(HttpState):
             self._feed(data)
         self._repeat()
 
-    def _answered(self, answer: bytes, slow: Sequence[SlowCall]) -> None:
-        """Write an answer to a repeated request that is large, or whose calls were not all quick."""
+    def _entered(self, entered: bytes | Answered | PendingBody) -> None:
+        """Answer a repeated request that the core has not answered by itself."""
         call = self._remembered
         if call.dispatcher is not None:
-            call.dispatcher.record_slow_calls(slow)
-        self._write_whole(answer, call)
+            self._answer_entered(entered, call, call.dispatcher)
         self._repeat()
 
     def _repeat(self) -> None:
@@ -136,22 +133,43 @@ class HttpConnection(HttpState):
         call = self._remembered
         entrance = None if call.dispatcher is None else call.dispatcher.entrance
         if entrance is not None and not self._intake.left and self._is_idle():
-            self._repeated.remember(call.head, call.size, entrance, self._transport)
+            self._repeated.remember(call.head, call.size, entrance, self._transport, call.scheduled)
 
     def _answer_repeated(self, data: bytes, call: CachedCall, dispatcher: Dispatcher, caller: Caller) -> None:
-        """Answer a request with the head of the last one, whose caller has no limits of its own."""
-        found = dispatcher.respond(data, len(call.head), self._owner.ok, call.limiter)
-        if isinstance(found, bytes):
-            self._write_whole(found, call)
-        elif isinstance(found, Submitted):
-            notify = partial(self._submitted, dispatcher, self._handler.view_header(), call.headers)
-            self._answering = dispatcher.expect(found, notify)
+        """Answer a request with the head of the last one."""
+        entered = dispatcher.respond(data, len(call.head), self._owner.ok, call.limiter)
+        if entered is not None:
+            self._answer_entered(entered, call, dispatcher)
         elif self._is_served_now(caller):
             body, view = data[len(call.head) :], self._handler.view_header()
-            reply = dispatcher.answer_on_slow_path(body, None, call.limiter, found)
-            self._answer(reply, len(body), view, call.headers)
+            self._answer(dispatcher.answer(body, None, call.limiter), len(body), view, call.headers)
         else:
             self._feed(data)
+
+    def _answer_entered(
+        self, entered: bytes | Answered | PendingBody, call: CachedCall, dispatcher: Dispatcher
+    ) -> None:
+        """Answer a request with the head of the last one, whose body has entered the core."""
+        limiter = call.limiter
+        if isinstance(entered, PendingBody):
+            view = format_view(*entered.view)
+            if entered.waits_for_core:
+                self._answering = wait = dispatcher.wait_for(entered)
+                wait.notify(partial(self._ended, dispatcher, entered, view, call))
+            elif self._is_late():
+                # The rest waits for a slice of the event loop.
+                run = dispatcher.run(entered, None, limiter)
+                self._answer(dispatcher.finish(run, limiter), entered.size, view, call.headers)
+            else:
+                reply = dispatcher.answer_entered(entered, None, limiter)
+                self._answer(reply, entered.size, view, call.headers)
+            return
+        status, answer, seconds = dispatcher.settled(entered, limiter)
+        if status == _OK and isinstance(answer, bytes):
+            self._write_whole(answer, call)
+        else:
+            assert isinstance(entered, Answered), "bytes are a whole response"
+            self._answer((status, answer, seconds), 0, format_view(*entered.view), call.headers)
 
     def _write_whole(self, response: bytes, call: CachedCall) -> None:
         """Write a whole response to a repeated request."""
@@ -203,6 +221,8 @@ class HttpConnection(HttpState):
         if isinstance(self._answering, asyncio.Task):
             # After its first step: a task cancelled before it started would leave its call running.
             self._owner.loop.call_soon(self._answering.cancel)
+        elif self._answering is not None:
+            self._answering.cancel()
 
     # Reading.
 
@@ -272,7 +292,7 @@ class HttpConnection(HttpState):
         body = received
         if is_single_read and not intake.left and size <= MAX_HEAD and head.keep_alive and not head.is_http_1_0:
             caller = request.caller
-            alike = caller.is_unrestricted and b"origin" not in head.headers and self._handler.tracer is None
+            alike = caller.is_permanent and b"origin" not in head.headers and self._handler.tracer is None
             self._remembered = CachedCall(
                 intake.last_head, size + len(body), head.headers, caller, caller.tier.dispatcher if alike else None
             )
@@ -487,26 +507,15 @@ class HttpConnection(HttpState):
         self._pause.begin(min(wait, seconds, _MAX_DELAY))
         self._settle()
 
-    def _submitted(
-        self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submission: SubmittedBody
-    ) -> None:
-        """Write the answer to submitted transactions."""
+    def _ended(self, dispatcher: Dispatcher, body: PendingBody, view: tuple[bytes, bytes], call: CachedCall) -> None:
+        """Write the answer to a body whose calls the worker threads have answered."""
         self._answering = None
         try:
-            reply = dispatcher.finish(submission)
+            self._answer(dispatcher.end(body, call.limiter), 0, view, call.headers)
+            self._go_on()
         except Exception:  # handled like a failure of any other call
             log.exception("call failed")
             self._transport.abort()
-            return
-        status, answer, seconds = reply
-        is_complete = submission.outcomes.__class__ is bytes
-        if is_complete and not (self._handler.is_draining or self._transport.is_closing()):
-            self.since = self._owner.now
-            self._transport.write_soon(answer)
-        else:
-            body = bytes(answer).partition(b"\r\n\r\n")[2] if is_complete else answer
-            self._write_reply((status, body, seconds), view, headers, keep_alive=True, old=False)
-        self._go_on()
 
     async def _later(
         self,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from foreseal._core import RepeatedRequests
-from foreseal.rpc.submissions import SubmittedBody
+from foreseal.rpc.completions import BodyWait
 from foreseal.server.auth.callers import Caller, Peer
 from foreseal.server.native.backlog import Pause
 from foreseal.server.native.cached_call import NO_CALL
@@ -30,7 +30,7 @@ class HttpState(asyncio.Protocol):
         self._peer: Peer = None
         # The call whose body is being read.
         self._request: CallRequest | None = None
-        self._answering: asyncio.Task[None] | SubmittedBody | None = None
+        self._answering: asyncio.Task[None] | BodyWait | None = None
         self._blocked = False
         """True while the client does not read the responses."""
         self._ending = False

@@ -29,7 +29,14 @@ from foreseal.server.native.frames import (
     text_frame,
 )
 from foreseal.server.native.request_head import RequestHead
-from foreseal.server.websocket.socket import AnswerFrames, ClientDisconnected, SideState, StartRequest, truncate_reason
+from foreseal.server.websocket.socket import (
+    AnswerFrames,
+    ClientDisconnected,
+    SideState,
+    StartBody,
+    StartRequest,
+    truncate_reason,
+)
 
 # Messages queued for the handler at which reading stops.
 _AHEAD = 8
@@ -69,6 +76,7 @@ class NativeWebSocket(asyncio.Protocol):
         self.server = SideState.CONNECTING
         self.start: StartRequest | None = None
         self.answer_frames: AnswerFrames | None = None
+        self.start_body: StartBody | None = None
         self.path = head.path
         self.headers = head.headers
         self.account = account
@@ -147,8 +155,15 @@ class NativeWebSocket(asyncio.Protocol):
                 and self._is_free()
                 and (answered := self.answer_frames(data)) is not None
             ):
-                frames, end = answered
-                self._transport.write_soon(frames)
+                frames, end, body = answered
+                if frames:
+                    self._transport.write_soon(frames)
+                if body is not None and self.start_body is not None:
+                    self.start_body(body)
+                    data = data[end:]
+                    if not data:
+                        return
+                    break
                 if end == len(data):
                     return
                 data = data[end:]

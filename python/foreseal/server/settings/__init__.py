@@ -1,4 +1,7 @@
-"""Settings of a server: their table, and the sources of their values."""
+"""Settings of a server: their table, and the sources of their values.
+
+Design: docs/design/decisions/settings-and-start.md.
+"""
 
 from foreseal.server.settings.model import CoreLimits, DevChain, ListenSettings, Settings, StoreSettings
 from foreseal.server.settings.setting import Setting, SettingsError

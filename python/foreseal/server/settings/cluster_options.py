@@ -7,6 +7,8 @@ from typing import Any
 from foreseal.server.settings.setting import SettingsError
 from foreseal.server.sockets.address import format_url, is_wildcard, parse_address
 
+_MIN_MAX_AGE = 2000
+"""Milliseconds since the last tick after which a node that follows another machine is not ready, with short steps."""
 _PAIRS = (("journal_cert", "journal_key"), ("journal_user", "journal_password_file"), ("feed_cert", "feed_key"))
 
 
@@ -37,8 +39,6 @@ class ClusterOptions:
     feed_cert: Path | None = None
     feed_key: Path | None = None
     feed_token_file: Path | None = None
-    max_age: int = 2000
-    """Milliseconds since the last tick after which a node that follows another machine is not ready."""
 
     def __post_init__(self) -> None:
         for first, second in _PAIRS:
@@ -87,8 +87,8 @@ class ClusterOptions:
         reachable = self._machine_host() if is_wildcard(host) else host
         return "" if reachable is None else format_url(reachable, port, scheme)
 
-    def for_core(self, rpc: str) -> dict[str, Any]:
-        """Return the options as the core expects them. `rpc` is the URL of the RPC server."""
+    def for_core(self, rpc: str, step: int = 0) -> dict[str, Any]:
+        """Return the options as the core expects them. `rpc` is the URL of the RPC server; a step takes `step` ms."""
         journal = None
         if self.journal is not None:
             journal = {
@@ -110,7 +110,7 @@ class ClusterOptions:
             "feed_key": _path(self.feed_key),
             "feed_token_file": _path(self.feed_token_file),
             "rpc": rpc,
-            "max_age": self.max_age,
+            "max_age": max(_MIN_MAX_AGE, 5 * step),
             "standby": self.standby,
             "journal": journal,
         }

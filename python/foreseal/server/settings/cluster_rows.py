@@ -1,7 +1,7 @@
 """Rows of the table of settings: other machines."""
 
 from foreseal.etcd_version import OLDEST_ETCD, format_version
-from foreseal.server.settings.kinds import Duration, FeedAddresses, FilePath, Flag, HostPort, TextKind, ValueKind
+from foreseal.server.settings.kinds import FeedAddresses, FilePath, Flag, HostPort, TextKind, ValueKind
 from foreseal.server.settings.setting import Command, Setting
 
 _COMMANDS = frozenset[Command](("run", "app"))
@@ -85,11 +85,6 @@ CLUSTER = (
         FilePath(),
         "File with the secret that all nodes of the cluster share, 16 to 1024 bytes.",
         unset="none",
-    ),
-    _cluster(
-        "max_age",
-        Duration(),
-        "Age of the newest step after which a node that follows another machine is not ready.",
     ),
 )
 """Settings of a node that works with other machines."""

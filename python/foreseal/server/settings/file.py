@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from foreseal.server.settings.names import nearest_key, nearest_section
+from foreseal.server.settings.names import nearest_section, unknown_key
 from foreseal.server.settings.origin import SettingValue, ValueOrigin
 from foreseal.server.settings.setting import Command, SettingsError, not_here
 from foreseal.server.settings.table import SECTIONS, TABLE
@@ -53,7 +53,7 @@ class SettingsFile:
     def _read(self, key: str, value: Any) -> None:
         setting = TABLE.get(key)
         if setting is None:
-            self._problem(key, f"unknown setting {key}: {nearest_key(key)}")
+            self._problem(key, unknown_key(key))
         elif self._command is not None and self._command not in setting.commands:
             self._problem(key, not_here(setting, key, self._command))
         else:

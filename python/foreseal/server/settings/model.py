@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 
 from foreseal.rpc.limits import Limits
-from foreseal.rpc.rate import resolve_burst
-from foreseal.server.settings.access import AccessSettings, PublicCoreLimits, PublicLimits, lower_limits
+from foreseal.server.settings.access import AccessSettings
 from foreseal.server.settings.cluster_options import ClusterOptions
 from foreseal.server.settings.durations import format_duration
 from foreseal.server.settings.engine_options import EngineOptions
 from foreseal.server.settings.pool_options import PoolOptions
+from foreseal.server.settings.public_limits import PublicCoreLimits, PublicLimits, lower_limits
 from foreseal.server.settings.setting import REASON_IN_DATA, Setting, SettingsError
 from foreseal.server.settings.table import TABLE
 from foreseal.server.sockets.listening import ASGI, NATIVE
@@ -28,6 +28,8 @@ STOP_MARGIN = 5_000
 """Milliseconds that a stop may take beyond the drain times."""
 PROCESS_MEMORY, WORKER_MEMORY = 512 << 20, 320 << 20
 """Bytes for data of the chain in a process: of a node with one process, and with workers."""
+MAX_SHRINK, MAX_GROWTH = 32, 256
+"""Bounds of the factors by which tables are smaller or larger than with the default memory."""
 WEI = 10**18
 _TLS = ("tls_cert", "tls_key", "tls_client_ca")
 
@@ -60,8 +62,8 @@ class ListenSettings:
     """One of `TRANSPORTS`."""
     heartbeat_timeout: int = 3_000
     """Milliseconds without progress after which one of several processes is replaced; 0 for never."""
-    busy_timeout: int = 60_000
-    """The same while the process computes, uses the disk or starts."""
+    busy_timeout: int | None = None
+    """The same while the process computes, uses the disk or starts; None is twenty times as long."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
@@ -92,7 +94,7 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class CoreLimits:
-    """Limits that the core enforces within one call, in bytes, ms and gas; the table describes each field."""
+    """Limits that the core enforces within one call, in bytes, ms and gas; `limit_rows` describes each field."""
 
     logs: int = 10_000
     log_time: int = 5_000
@@ -111,12 +113,14 @@ class CoreLimits:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Settings of the core's store, in bytes, blocks and transactions; the table describes each field."""
+    """Settings of the core's store, in bytes, blocks and transactions; the table describes those that are settings."""
 
     map: int = 1 << 40
     proofs: int = 1024
     recent: int = 32
+    """Stored blocks that stay in memory."""
     backlog: int = 50_000
+    """Sealed but not yet stored transactions above which the builder is throttled; each block counts as 500 more."""
     retention: int = 1024
     retention_bytes: int = 8 << 30
     scrub_rate: int = 8 << 20
@@ -225,12 +229,6 @@ class Settings:
                 "node.safe_depth",
                 "node.finalized_depth",
             )
-        for tier in (PUBLIC, DEDICATED):
-            keys = f"{tier}_rate", f"{tier}_burst"
-            try:
-                resolve_burst(*(getattr(self.access, key) for key in keys))
-            except ValueError as error:
-                raise SettingsError(f"{tier} callers: {error}", *(f"access.{key}" for key in keys)) from None
         self.cluster.check_node(development=self.development)
         self.engine.check_node(self.cluster, development=self.development, produce=self.produce)
         listen = self.listen
@@ -263,22 +261,26 @@ class Settings:
             return PROCESS_MEMORY if workers == 1 else WORKER_MEMORY
         return self.memory if workers == 1 else self.memory // (workers + 1)
 
+    def scaled_entries(self, entries: int) -> int:
+        """Return the number of entries of a table that has `entries` with the default memory: in proportion to it."""
+        default = PROCESS_MEMORY if self.listen.workers == 1 else WORKER_MEMORY
+        scaled = entries * self.process_memory // default
+        return min(max(scaled, entries // MAX_SHRINK), entries * MAX_GROWTH)
+
     def tier_limits(self, tier: str) -> Limits:
         """Return the limits of a tier's callers."""
         return lower_limits(self.limits, self.public_limits) if tier == PUBLIC else self.limits
 
     def tier_filters(self, tier: str) -> int:
         """Return the total number of filters above which a tier's callers may create no more."""
-        return (
-            min(self.core_limits.filters, self.public_core_limits.filters)
-            if tier == PUBLIC
-            else self.core_limits.filters
-        )
+        return self._tier_core_limits(tier).filters
 
     def tier_core_limits(self, tier: str) -> bytes:
         """Return the core's limits of a tier's callers, JSON."""
-        limits = lower_limits(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
-        return orjson.dumps({**asdict(limits), "response": self.tier_limits(tier).response})
+        return orjson.dumps({**asdict(self._tier_core_limits(tier)), "response": self.tier_limits(tier).response})
+
+    def _tier_core_limits(self, tier: str) -> CoreLimits:
+        return lower_limits(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
 
     def for_core(self, role: Mapping[str, str | int] | None = None) -> bytes:
         """Return the core's settings as JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.
@@ -335,7 +337,8 @@ class Settings:
         if self.cluster == ClusterOptions():
             return {}
         listen = self.listen
-        return {"cluster": self.cluster.for_core(self.cluster.rpc_url(listen.scheme, listen.host, listen.port))}
+        rpc = self.cluster.rpc_url(listen.scheme, listen.host, listen.port)
+        return {"cluster": self.cluster.for_core(rpc, self.step)}
 
 
 SETTING_GROUPS: dict[str, type] = {

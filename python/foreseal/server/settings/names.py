@@ -1,18 +1,19 @@
-"""Suggestions for misspelled names of settings."""
+"""Errors for unknown names of settings: what replaces a removed one, or the most similar one."""
 
 from collections.abc import Iterable
 
-from foreseal.server.settings.setting import PREFIX, Setting
+from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, Setting
 from foreseal.server.settings.table import SECTIONS, TABLE, UNGROUPED
 
 _LIST = "`foreseal config template` shows all settings"
 
 
-def nearest_key(key: str) -> str:
-    """Return a hint for an unknown key: the most similar setting, if there is one."""
+def unknown_key(key: str) -> str:
+    """Return the error for an unknown key."""
     section, _, name = key.partition(".")
     own = [setting for setting in TABLE.values() if setting.section == section]
-    return _meant(name, own, cutoff=0.7) or _meant(name, TABLE.values()) or _LIST
+    hint = _meant(name, own, cutoff=0.7) or _meant(name, TABLE.values()) or _LIST
+    return removed(key) or f"unknown setting {key}: {hint}"
 
 
 def nearest_section(name: str, *, is_table: bool) -> str:
@@ -27,11 +28,20 @@ def nearest_section(name: str, *, is_table: bool) -> str:
     return _meant(name, TABLE.values()) or _LIST
 
 
-def nearest_variable(name: str) -> str:
-    """Return a hint for an unknown environment variable."""
+def unknown_variable(name: str, command: Command) -> str:
+    """Return the error for an unknown environment variable of a command."""
     variables = [*UNGROUPED, *(setting.variable for setting in TABLE.values())]
     similar = _closest_match(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in variables])
-    return f"did you mean {PREFIX}{similar}?" if similar else _LIST
+    hint = f"did you mean {PREFIX}{similar}?" if similar else _LIST
+    return removed(name) or f"unknown variable {name} of {COMMANDS[command]}: {hint}"
+
+
+def removed(name: str) -> str | None:
+    """Return the error for the key, option or variable of a removed setting; None for any other name."""
+    # Imported only for an error.
+    from foreseal.server.settings.removed import describe_removed
+
+    return describe_removed(name)
 
 
 def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str | None:

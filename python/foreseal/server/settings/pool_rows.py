@@ -14,13 +14,4 @@ POOL = (
         unset="1000000 with `--public`, otherwise 0",
         path="pool.min_tip",
     ),
-    Setting(
-        key="pool.max_gas",
-        name="pool_max_gas",
-        kind=Integer(0, unit="gas"),
-        help="Maximum gas limit of a submission; 0 for that of the fork alone.",
-        more="Since Osaka the fork's own is 16,777,216 (EIP-7825).",
-        unset="16777216 with `--public`, otherwise 0",
-        path="pool.max_gas",
-    ),
 )

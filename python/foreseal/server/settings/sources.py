@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from foreseal.rpc.limits import Limits
 from foreseal.server.settings.model import SETTING_GROUPS, DevChain, Settings, default_value
-from foreseal.server.settings.names import nearest_variable
+from foreseal.server.settings.names import unknown_variable
 from foreseal.server.settings.origin import SettingValue, ValueOrigin
-from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError, not_here
+from foreseal.server.settings.setting import PREFIX, Command, SettingsError, not_here
 from foreseal.server.settings.table import INHERITED, TABLE, UNGROUPED
 
 CONFIG = "FORESEAL_CONFIG"
+_DEFAULTS = Limits()
 
 
 class SettingValues:
@@ -46,7 +48,8 @@ class SettingValues:
             tree |= {"automine": True, "block_time": default_value(TABLE["node.block_time"])}
         if tree.get("development") and self.values["limits.address_connections"].by_default:
             # All clients of a development chain have the address of the machine, and those of tests poll concurrently.
-            tree["limits"]["address_connections"] = tree["limits"]["open"]
+            tree["limits"]["address_connections"] = _DEFAULTS.open
+        _follow_response(tree["limits"], tree["core_limits"])
         tree["browsers"] = tree.get("development", False)
         tree["datadir"] = tree["datadir"] or datadir
         if tree["datadir"] is None:
@@ -112,6 +115,14 @@ def merge_sources(
     return SettingValues(command, values)
 
 
+def _follow_response(limits: dict[str, Any], core_limits: dict[str, Any]) -> None:
+    """Set the limits without a setting that grow with the largest body and response, and that of traces."""
+    ratio = max(1.0, limits["response"] / _DEFAULTS.response, limits["body"] / _DEFAULTS.response)
+    for name in ("connection_bytes", "address_bytes", "total_bytes"):
+        limits[name] = int(getattr(_DEFAULTS, name) * ratio)
+    core_limits["trace_bytes"] = limits["response"]
+
+
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """Return the settings of a server that granian or uvicorn started. Raises `SettingsError` that names the error."""
     return merge_sources("app", environment).settings()
@@ -131,7 +142,7 @@ def _read_environment(command: Command, environment: Mapping[str, str]) -> dict[
             continue
         setting = settings.get(variable)
         if setting is None:
-            raise SettingsError(f"unknown variable {variable} of {COMMANDS[command]}: {nearest_variable(variable)}")
+            raise SettingsError(unknown_variable(variable, command))
         if command not in setting.commands:
             raise SettingsError(not_here(setting, variable, command))
         try:

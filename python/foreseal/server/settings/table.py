@@ -1,10 +1,10 @@
 """The table of settings, the source of options, variables, file keys, `foreseal config` and the reference.
 
 A new setting needs a row here, or a limit in `limit_rows`, and a field of `Settings` (or of a part of it) with its type
-and default.
+and default. A limit without a reason for operators to change it has a field alone.
 """
 
-from foreseal.rpc.rate import MAX_CALLS, MAX_CPU_BURST, MAX_CPU_RATE
+from foreseal.rpc.rate import MAX_CPU_RATE
 from foreseal.server.logs import FORMATS
 from foreseal.server.settings.cluster_rows import CLUSTER
 from foreseal.server.settings.engine_rows import ENGINE
@@ -43,7 +43,7 @@ SECTIONS = {
     "log": "Log output on standard error.",
     "access": "Access control: tiers, methods and rates of callers.",
     "limits": "Limits for every caller.",
-    "public": "Lower limits for callers without an API key: see [access control](../operate/access.md).",
+    "public": "Limits of callers without an API key: see [access control](../operate/access.md#limits).",
 }
 """Sections of a file, each with its description."""
 
@@ -212,14 +212,6 @@ _STORE = (
         "proofs",
         Integer(1024, unit="blocks"),
         "Number of newest blocks with proofs.",
-        more="At least `recent`, plus one block per 125 of `backlog`.",
-    ),
-    _store("recent", Integer(unit="blocks"), "Number of stored blocks retained in memory."),
-    _store(
-        "backlog",
-        Integer(unit="transactions"),
-        "Sealed but not yet stored transactions above which the builder is throttled.",
-        more="Each block counts as 500 additional transactions.",
     ),
     _store("retention", Integer(0, unit="blocks"), "Number of stored blocks whose journal is retained."),
     _store(
@@ -233,7 +225,6 @@ _STORE = (
         "Read rate of the scrub of the store, in bytes per second; 0 disables it.",
         more="See [the store](../operate/store.md).",
     ),
-    _store("scrub_pause", Duration(0), "Pause between scrubs of the store."),
 )
 
 _SERVER = (
@@ -267,16 +258,9 @@ _SERVER = (
         name="heartbeat_timeout",
         kind=Duration(0),
         help="Replace a process without heartbeat or progress for this long; 0 disables this.",
-        more="With several workers: see [processes](../operate/processes.md#wedged-processes).",
+        more="Twenty times as long while it starts, computes or uses the disk. With several workers: see "
+        "[processes](../operate/processes.md#wedged-processes).",
         path="listen.heartbeat_timeout",
-        commands=frozenset[Command](("run",)),
-    ),
-    Setting(
-        key="server.busy_timeout",
-        name="busy_timeout",
-        kind=Duration(0),
-        help="Replace a starting, computing or disk-bound process that has stalled this long; 0 disables this.",
-        path="listen.busy_timeout",
         commands=frozenset[Command](("run",)),
     ),
     Setting(
@@ -332,17 +316,10 @@ _SERVER = (
         key="server.memory",
         name="memory",
         kind=Integer(16 << 20, unit="bytes"),
-        help="Memory for the chain and the pool: caches, blocks, queues, frames; several processes share it.",
+        help="Memory for the chain, the pool and all caches; several processes share it.",
         more="See [memory](../operate/hardening.md#memory).",
         unset="512 MiB; with workers 320 MiB for each process",
         path="memory",
-    ),
-    Setting(
-        key="server.max_free_memory",
-        name="max_free_memory",
-        kind=Integer(1 << 20, unit="bytes"),
-        help="Freed memory retained by the process; the rest is returned to the kernel every 10 s.",
-        path="max_free_memory",
     ),
 )
 
@@ -383,13 +360,6 @@ _ACCESS = (
         option="--allowed-origin",
     ),
     _access(
-        "wrong_key_rate",
-        RateKind(),
-        "Rate of requests with a wrong API key from one address; 0 for no limit.",
-        more="Beyond it HTTP 429; a valid key is always accepted.",
-    ),
-    _access("wrong_key_burst", Integer(1, MAX_CALLS), "Burst of requests with a wrong API key from one address."),
-    _access(
         "public_allow",
         MethodNames(),
         "Allowed method or prefix for public callers, such as eth_*; repeatable.",
@@ -411,18 +381,16 @@ _ACCESS = (
         "Denied method or prefix for dedicated callers; repeatable.",
         unset="none",
     ),
-    _access("public_rate", RateKind(), "Call rate of one public address; 0 for no limit.", more="HTTP 429, -32005."),
-    _access("public_burst", Integer(1, MAX_CALLS), "Burst of calls of one public address.", unset="two seconds' worth"),
+    _access(
+        "public_rate",
+        RateKind(),
+        "Call rate of one public address; 0 for no limit.",
+        more="Bursts have the calls of two seconds; HTTP 429, -32005.",
+    ),
     _access(
         "dedicated_rate",
         RateKind(),
         "Call rate of one API key, or of one address if no key is required; 0 for no limit.",
-    ),
-    _access(
-        "dedicated_burst",
-        Integer(1, MAX_CALLS),
-        "Burst of calls of one API key or address.",
-        unset="two seconds' worth",
     ),
     _access(
         "public_cpu",
@@ -430,32 +398,10 @@ _ACCESS = (
         "Processor time of one public address in ms per second; 0 for no limit.",
         more="HTTP 429, -32005.",
     ),
-    _access("public_cpu_burst", Integer(1, MAX_CPU_BURST), "Burst of processor time of one public address, in ms."),
     _access(
         "dedicated_cpu",
         Integer(0, MAX_CPU_RATE),
         "Processor time of one API key, or of one address if no key is required, in ms per second; 0 for no limit.",
-    ),
-    _access(
-        "dedicated_cpu_burst", Integer(1, MAX_CPU_BURST), "Burst of processor time of one API key or address, in ms."
-    ),
-    _access(
-        "buckets",
-        Integer(8, 1 << 24),
-        "Number of callers tracked by the rate limiter.",
-        more="Rounded up to a multiple of 8; 8 bytes each, shared by all workers.",
-    ),
-    _access(
-        "caller_cache",
-        Integer(16, 1 << 24),
-        "Number of addresses, and of API keys, whose caller is cached in a process.",
-        more="Rates and budgets do not depend on it. See `foreseal_cache_*` in [metrics](metrics.md).",
-    ),
-    _access(
-        "head_cache",
-        Integer(1, 1 << 20),
-        "Number of cached request heads that passed the checks of method, path, Host, Origin and Content-Type.",
-        more="At most 1 KiB each.",
     ),
     _access(
         "trusted_proxies",
@@ -490,14 +436,6 @@ _LOG = (
         kind=Duration(),
         help="Log calls that run at least this long, without their parameters.",
         path="log.slow",
-    ),
-    Setting(
-        key="log.process",
-        name="log_process",
-        kind=TextKind(metavar="NAME"),
-        help="Name of this process in log lines and metrics.",
-        unset="none; with workers: `sequencer`, `worker-1` and so on",
-        path="log.process",
     ),
 )
 

@@ -89,7 +89,7 @@ def raise_connection_limit(connections: int) -> int:
         if soft < descriptors:
             available = max(soft - _RESERVED, 1)
             log.warning(
-                "connections limited below --max-open by the open file limit",
+                "connections limited by the open file limit",
                 extra={"room": available, "files": soft},
             )
             return available

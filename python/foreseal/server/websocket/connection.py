@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreseal.rpc.dispatch import HttpReply
 from foreseal.rpc.outgoing_queue import (
@@ -18,6 +18,9 @@ from foreseal.rpc.session import RequestExchange
 from foreseal.server.auth.callers import Caller
 from foreseal.server.http.handler import HttpHandler
 from foreseal.server.websocket.socket import ClientDisconnected, SideState, WebSocket
+
+if TYPE_CHECKING:
+    from foreseal._core import PendingBody
 
 log = logging.getLogger(__name__)
 
@@ -91,11 +94,12 @@ class WebSocketConnection:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
             self._websocket.start = self.start_request
-            if self.caller.is_unrestricted and self._handler.tracer is None:
+            if self.caller.is_permanent and self._handler.tracer is None:
                 self._websocket.answer_frames = self.answer_frames
+                self._websocket.start_body = self.start_body
             ending = await self._ending
         finally:
-            self._websocket.start = self._websocket.answer_frames = None
+            self._websocket.start = self._websocket.answer_frames = self._websocket.start_body = None
             self._session.close()
             # Cancelling also drops their pending messages in the server, which would delay the close frame.
             tasks = tuple(self._tasks)
@@ -127,16 +131,22 @@ class WebSocketConnection:
             self._begin(body)
         return True
 
-    def answer_frames(self, data: bytes) -> tuple[bytes, int] | None:
+    def answer_frames(self, data: bytes) -> "tuple[bytes, int, PendingBody | None] | None":
         """Answer the leading frames of `data`; return the response frames and the number of bytes consumed.
 
-        Return None if the first frame must be processed by itself: calls are in progress, or the fast path does not
-        answer it. For callers without a key or rate limiter.
+        A body that is not answered is to be passed to `start_body` once the frames are sent. Return None if the first
+        frame must be processed by itself: calls are in progress, or reading pauses. For callers without a key.
         """
-        if self._calls or not self.outbox.is_empty or self._ending.done():
+        if self._calls or self._delay or not self.outbox.is_empty or self._ending.done():
             return None
         self.idle_checks = 0
-        return self._answer_frames(data, self._largest)
+        return self._answer_frames(data, self._largest, self.caller.limiter)
+
+    def start_body(self, body: "PendingBody") -> None:
+        """Start a body that `answer_frames` has returned."""
+        exchange, limiter = RequestExchange(self._session), self.caller.limiter
+        reply = self.caller.tier.dispatcher.answer_entered(body, exchange, limiter)
+        self._continue(exchange, reply, body.size)
 
     def notify_now(self, prefix: bytes, messages: NotificationBatch) -> bool:
         """Send notifications directly if the queue is empty and the client accepts them; True if they were sent."""
@@ -209,7 +219,19 @@ class WebSocketConnection:
 
     def _begin(self, body: bytes) -> None:
         exchange = RequestExchange(self._session)
+        is_behind = self._batch.locked() and body.lstrip().startswith(b"[")
+        reply = self._enter(body, exchange) if is_behind else self._handler.answer(self.caller, {}, body, exchange)
+        self._continue(exchange, reply, len(body))
+
+    async def _enter(self, body: bytes, exchange: RequestExchange) -> HttpReply:
+        """Answer a batch behind another one: it reads the view of the time when it begins."""
         reply = self._handler.answer(self.caller, {}, body, exchange)
+        return reply if isinstance(reply, tuple) else await reply
+
+    def _continue(
+        self, exchange: RequestExchange, reply: HttpReply | Coroutine[Any, Any, HttpReply], size: int
+    ) -> None:
+        """Send the reply to a body of `size` bytes, now or when it is complete."""
         if isinstance(reply, tuple):
             self._send_reply(exchange, reply)
             return
@@ -217,7 +239,6 @@ class WebSocketConnection:
         answer = self._answer if exchange.is_detached else self._answer_batch
         task = self.spawn(answer(exchange, reply))
         self._calls.add(task)
-        size = len(body)
         if size > _COUNTED:
             self._hold_bodies(size)
             task.add_done_callback(lambda _: self._hold_bodies(-size))

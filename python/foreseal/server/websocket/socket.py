@@ -13,10 +13,13 @@ actions never are: after the client has disconnected, `receive` returns None and
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from foreseal.rpc.outgoing_queue import NotificationBatch
 from foreseal.server.http.handler import HttpResponse
+
+if TYPE_CHECKING:
+    from foreseal._core import PendingBody
 
 # A close frame holds 125 bytes, two of them for the code.
 _LONGEST_REASON = 123
@@ -25,11 +28,14 @@ _LONGEST_REASON = 123
 StartRequest = Callable[[bytes], bool]
 """Accepts a message while no other one is being processed; False leaves it to `receive`."""
 
-AnswerFrames = Callable[[bytes], tuple[bytes, int] | None]
+AnswerFrames = Callable[[bytes], "tuple[bytes, int, PendingBody | None] | None"]
 """Answers frames of the client while none is being processed: the frames to send, and the number of bytes consumed.
 
-None leaves the first frame to the slow path.
+A body that is not answered is to be started once the frames are sent. None leaves the first frame to `receive`.
 """
+
+StartBody = Callable[["PendingBody"], None]
+"""Starts a body that `AnswerFrames` has returned."""
 
 
 class ClientDisconnected(Exception):
@@ -52,6 +58,9 @@ class WebSocket(Protocol):
     """Receives messages as they arrive, in place of `receive`, if the transport has them without waiting."""
     answer_frames: "AnswerFrames | None"
     """Answers frames as they arrive, in place of `receive` and `send`, if the transport has them without waiting."""
+
+    start_body: "StartBody | None"
+    """Starts a body that `answer_frames` has returned."""
 
     def send_now(self, data: bytes) -> bool:
         """Send a UTF-8 text if that is possible without waiting; return True if it was sent."""

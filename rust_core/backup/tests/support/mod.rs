@@ -41,6 +41,7 @@ impl Sender {
         let options =
             StoreOptions { map_size: MAP_SIZE, ..StoreOptions::new(identity.chain_id, identity.genesis) };
         let store = Store::open(datadir.store(), options).unwrap();
+        datadir.identity(identity.chain_id).unwrap().0.write(datadir.path()).unwrap();
         let options = JournalOptions { segment_bytes: 16 << 10, ..JournalOptions::new(identity, [7; 32]) };
         let (mut journal, _) = LocalJournal::open(&datadir.journal(), Arc::new(RealDisk), options).unwrap();
         for fill in 0..20_u8 {

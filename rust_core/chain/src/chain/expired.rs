@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ExecutedBlock, HashIndex};
+use crate::{executed_block::ExecutedBlock, hash_index::HashIndex};
 
 /// Blocks that a chain no longer holds in memory because the history does. Dropping it removes their hashes from the
 /// index and frees their memory, which takes time proportional to their transactions.

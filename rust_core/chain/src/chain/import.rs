@@ -13,7 +13,8 @@ use imbl::Vector;
 
 use super::{Chain, ChainError, out_of_order};
 use crate::{
-    ExecutedBlock, Finality,
+    executed_block::ExecutedBlock,
+    finality::Finality,
     memory_size::{block_size, changes_size},
 };
 

@@ -10,10 +10,14 @@ use imbl::Vector;
 use super::unloading::Unloading;
 use super::{Chain, ChainError};
 use crate::{
-    ArchiveCaches, BlockWindow, CacheSizes, ExecutedBlock, FinalityDepth, HashIndex, History, ReorgedBlocks,
     archive::Archive,
-    reorged_blocks::UnreplayedJournal,
-    sealed::SealedBlocks,
+    archive_caches::{ArchiveCaches, CacheSizes},
+    executed_block::ExecutedBlock,
+    finality::FinalityDepth,
+    hash_index::HashIndex,
+    history::History,
+    reorged_blocks::{ReorgedBlocks, UnreplayedJournal},
+    sealed::{BlockWindow, SealedBlocks},
     store_update::{BlockChanges, ChainMeta, StoreUpdate},
 };
 

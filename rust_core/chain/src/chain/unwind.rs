@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_primitives::{Transaction, mutant};
+use foreseal_primitives::Transaction;
 
 use super::{Chain, ChainError};
 
@@ -21,14 +21,10 @@ impl Chain {
             transactions.extend(block.block.transactions.iter().cloned());
         }
         if let Some(open) = self.open.take() {
-            if !mutant!("forget-undone-steps") {
-                self.reorged.push(&open.executed());
-            }
+            self.reorged.push(&open.executed());
             transactions.extend(open.recorded.iter().flat_map(|one| &one.step.transactions).cloned());
         }
-        if !mutant!("unwind-for-older-views") {
-            self.lookup = Arc::new(self.lookup.up_to(number));
-        }
+        self.lookup = Arc::new(self.lookup.up_to(number));
         self.finality.unwound(number);
         self.forgotten = self.forgotten.min(number + 1);
         if !gone.is_empty() {

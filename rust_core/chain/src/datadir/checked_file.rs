@@ -13,7 +13,6 @@ use std::{
 };
 
 use alloy_primitives::{B256, hex};
-use foreseal_primitives::mutant;
 use serde::{Deserialize, Serialize};
 
 /// Layout of a trailer: fixed text with checksums at fixed offsets. `.` stands for a digit.
@@ -49,8 +48,6 @@ const MEMBER: Trailer = Trailer {
 /// End of a JSON object that is written over several lines.
 const CLOSING: &[u8] = b"\n}";
 
-/// Maximum number of changed bytes in a damaged trailer. With more changes, the bytes are taken for content.
-const DAMAGED: usize = 4;
 /// Maximum length of content in which a changed bit is located, in bytes.
 const LOCATED: usize = 64 << 20;
 
@@ -89,7 +86,7 @@ impl Checksum {
     /// Returns [`Mismatch`] if the checksum was computed from other bytes.
     pub fn verify(&self, bytes: &[u8]) -> Result<(), Mismatch> {
         let found = Self::new(bytes);
-        if found == *self || mutant!("skip-file-checksum") {
+        if found == *self {
             return Ok(());
         }
         let bit = (bytes.len() <= LOCATED)
@@ -125,23 +122,6 @@ fn changed_bit(difference: u32, length: usize) -> Option<(usize, u8)> {
     None
 }
 
-/// Content of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Content with a valid checksum.
-    Checked(Vec<u8>),
-    /// Content without a checksum, from an older version.
-    Unchecked(Vec<u8>),
-}
-
-impl Content {
-    pub fn bytes(self) -> Vec<u8> {
-        match self {
-            Self::Checked(bytes) | Self::Unchecked(bytes) => bytes,
-        }
-    }
-}
-
 /// Error for a file whose content is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is damaged: {mismatch}: restore the file from a copy", path.display())]
@@ -163,20 +143,16 @@ pub fn seal_json(text: &[u8]) -> Vec<u8> {
 /// Verifies the bytes of a file and removes the checksum.
 ///
 /// # Errors
-/// Returns [`Mismatch`] if the content or the checksum was changed.
-pub fn unseal(bytes: Vec<u8>) -> Result<Content, Mismatch> {
+/// Returns [`Mismatch`] if the content or the checksum was changed, or if the checksum is missing.
+pub fn unseal(bytes: Vec<u8>) -> Result<Vec<u8>, Mismatch> {
     LINE.unseal(bytes)
 }
 
 /// Verifies a JSON object like [`unseal`] does.
-pub fn unseal_json(bytes: Vec<u8>) -> Result<Content, Mismatch> {
-    Ok(match MEMBER.unseal(bytes)? {
-        Content::Checked(mut text) => {
-            text.extend_from_slice(CLOSING);
-            Content::Checked(text)
-        }
-        unchecked @ Content::Unchecked(_) => unchecked,
-    })
+pub fn unseal_json(bytes: Vec<u8>) -> Result<Vec<u8>, Mismatch> {
+    let mut text = MEMBER.unseal(bytes)?;
+    text.extend_from_slice(CLOSING);
+    Ok(text)
 }
 
 impl Trailer {
@@ -192,17 +168,12 @@ impl Trailer {
         bytes
     }
 
-    fn unseal(self, mut bytes: Vec<u8>) -> Result<Content, Mismatch> {
-        let Some(length) = bytes.len().checked_sub(self.line.len()) else {
-            return Ok(Content::Unchecked(bytes));
-        };
+    fn unseal(self, mut bytes: Vec<u8>) -> Result<Vec<u8>, Mismatch> {
+        let length = bytes.len().checked_sub(self.line.len()).ok_or(Mismatch { offset: None })?;
         let (content, line) = bytes.split_at(length);
         let fixed = self.line.bytes().zip(line).enumerate().filter(|(_, (expected, _))| *expected != b'.');
         let wrong: Vec<_> =
             fixed.filter(|(_, (expected, found))| expected != *found).map(|(at, _)| at).collect();
-        if wrong.len() > DAMAGED {
-            return Ok(Content::Unchecked(bytes));
-        }
         let offset = |at: usize| Some((length + at) as u64);
         if let [at, ..] = wrong[..] {
             return Err(Mismatch { offset: offset(at).filter(|_| wrong.len() == 1) });
@@ -210,9 +181,9 @@ impl Trailer {
         let (blake3, crc) = (&line[self.blake3..self.blake3 + 64], &line[self.crc..self.crc + 8]);
         let expected = digits(&Checksum::new(content));
         let (as_blake3, as_crc) = (blake3 == expected.0.as_bytes(), crc == expected.1.as_bytes());
-        if (as_blake3 && as_crc) || mutant!("skip-file-checksum") {
+        if as_blake3 && as_crc {
             bytes.truncate(length);
-            return Ok(Content::Checked(bytes));
+            return Ok(bytes);
         }
         // If only one of content, BLAKE3 and CRC-32C was changed, the other two agree.
         let digit = |from: usize, found: &[u8], expected: &str| {
@@ -247,8 +218,8 @@ fn read_digits(blake3: &[u8], crc: &[u8]) -> Option<Checksum> {
 /// Reads a file and verifies it; `Ok(None)` if it does not exist.
 pub fn read(
     path: &Path,
-    unseal: fn(Vec<u8>) -> Result<Content, Mismatch>,
-) -> io::Result<Option<Result<Content, DamagedFile>>> {
+    unseal: fn(Vec<u8>) -> Result<Vec<u8>, Mismatch>,
+) -> io::Result<Option<Result<Vec<u8>, DamagedFile>>> {
     match fs::read(path) {
         Ok(bytes) => {
             let content = unseal(bytes);
@@ -276,12 +247,16 @@ mod tests {
     #[test]
     fn sealed_content_round_trips() {
         for content in [&b""[..], b"{}", &[0xff; 3_000]] {
-            assert_eq!(unseal(seal(content)), Ok(Content::Checked(content.to_vec())));
+            assert_eq!(unseal(seal(content)), Ok(content.to_vec()));
         }
-        let legacy = b"{\"older\": true}".to_vec();
-        assert_eq!(unseal(legacy.clone()), Ok(Content::Unchecked(legacy)));
-        let long = vec![b'x'; 4_000];
-        assert_eq!(unseal(long.clone()), Ok(Content::Unchecked(long)));
+    }
+
+    #[test]
+    fn content_without_a_checksum_is_rejected() {
+        for content in [b"{}".to_vec(), vec![b'x'; 4_000]] {
+            assert_eq!(unseal(content.clone()), Err(Mismatch { offset: None }));
+            assert_eq!(unseal_json(content), Err(Mismatch { offset: None }));
+        }
     }
 
     #[test]
@@ -301,8 +276,7 @@ mod tests {
         let sealed = seal_json(&text);
         let value: serde_json::Value = serde_json::from_slice(&sealed).unwrap();
         assert_eq!((value["a"].as_u64(), value["checksum"].as_str().map(str::len)), (Some(1), Some(73)));
-        assert_eq!(unseal_json(sealed.clone()), Ok(Content::Checked(text.clone())));
-        assert_eq!(unseal_json(text.clone()), Ok(Content::Unchecked(text)));
+        assert_eq!(unseal_json(sealed.clone()), Ok(text));
         for bit in 0..sealed.len() * 8 {
             let mut changed = sealed.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
@@ -317,7 +291,7 @@ mod tests {
         sealed[5] ^= 1;
         assert_eq!(unseal(sealed.clone()), Err(Mismatch { offset: None }));
         sealed.truncate(sealed.len() - 1);
-        assert!(matches!(unseal(sealed), Ok(Content::Unchecked(_)) | Err(_)));
+        assert!(unseal(sealed).is_err());
     }
 
     #[test]

@@ -70,8 +70,8 @@ impl DataDir {
         self.path.join(KEY)
     }
 
-    /// Returns the identity of the directory, and `true` if it is recorded. Without a record, which older
-    /// versions did not write, the identity is derived from the genesis file.
+    /// Returns the identity of the directory, and `true` if it is recorded. Before the first start records it, the
+    /// identity is derived from the genesis file.
     pub fn identity(&self, chain_id: u64) -> Result<(DirIdentity, bool), DataDirError> {
         if let Some(identity) = DirIdentity::read(&self.path)? {
             return Ok((identity, true));
@@ -113,7 +113,7 @@ impl DataDir {
             .map_err(|error| DataDirError::io("read", &path, &error))?;
         let there = found.is_some();
         let saved = match found {
-            Some(Ok(content)) => SavedPool::Bytes(content.bytes()),
+            Some(Ok(bytes)) => SavedPool::Bytes(bytes),
             // Transactions that were only in the pool were never pre-confirmed, so a damaged file does not
             // prevent a start.
             Some(Err(error)) => {

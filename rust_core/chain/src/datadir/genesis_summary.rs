@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DirIdentity, GENESIS,
-    checked_file::{self, Checksum, Content},
+    checked_file::{self, Checksum},
     error::DataDirError,
 };
 
@@ -64,10 +64,7 @@ pub fn record_summary(datadir: &Path, spec: &ChainSpec, hash: B256) -> Result<()
 /// Returns the recorded summary; `None` if it is missing, damaged or of another version.
 fn read_summary(datadir: &Path) -> Option<GenesisSummary> {
     let found = checked_file::read(&datadir.join(GENESIS_SUMMARY), checked_file::unseal_json).ok()??;
-    match found {
-        Ok(Content::Checked(bytes)) => serde_json::from_slice(&bytes).ok(),
-        Ok(Content::Unchecked(_)) | Err(_) => None,
-    }
+    serde_json::from_slice(&found.ok()?).ok()
 }
 
 /// Returns a copy of a genesis without its allocation.

@@ -6,13 +6,13 @@ use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    checked_file::{self, Checksum, Content, DamagedFile},
+    checked_file::{self, Checksum, DamagedFile},
     error::DataDirError,
 };
 
 /// Name of the file.
 pub const IDENTITY: &str = "identity.json";
-/// Format version that this program writes, and the newest that it reads.
+/// Format version that this program reads and writes.
 const FORMAT: u32 = 1;
 
 /// A signer, with the first block that it signs.
@@ -42,24 +42,24 @@ impl DirIdentity {
         Self { format: FORMAT, chain_id, genesis: Checksum::new(genesis), signers: Vec::new() }
     }
 
-    /// Reads the identity of a data directory; `None` if it has none, like those of older versions.
+    /// Reads the identity of a data directory; `None` if it has none, as before its first start.
     ///
     /// # Errors
-    /// Returns [`DataDirError::Damaged`] if the file is damaged.
+    /// Returns [`DataDirError::Damaged`] if the file is damaged, and [`DataDirError::NewerIdentity`] for another
+    /// format.
     pub fn read(datadir: &Path) -> Result<Option<Self>, DataDirError> {
         let path = datadir.join(IDENTITY);
         let found = checked_file::read(&path, checked_file::unseal_json)
             .map_err(|error| DataDirError::io("read", &path, &error))?;
-        let Some(content) = found else { return Ok(None) };
-        // No version ever wrote this file without a checksum.
-        let Content::Checked(bytes) = content? else { return Err(damaged(path)) };
-        match serde_json::from_slice::<Self>(&bytes) {
-            Ok(identity) if identity.format == FORMAT => Ok(Some(identity)),
-            Ok(identity) => {
-                Err(DataDirError::NewerIdentity { path, found: identity.format, supported: FORMAT })
+        let Some(text) = found.transpose()? else { return Ok(None) };
+        match serde_json::from_slice::<AnyFormat>(&text) {
+            Ok(AnyFormat { format: FORMAT }) => {}
+            Ok(AnyFormat { format: found }) => {
+                return Err(DataDirError::NewerIdentity { path, found, supported: FORMAT });
             }
-            Err(_) => Err(damaged(path)),
+            Err(_) => return Err(damaged(path)),
         }
+        serde_json::from_slice(&text).map(Some).map_err(|_| damaged(path))
     }
 
     /// Writes the identity durably.
@@ -78,4 +78,25 @@ impl DirIdentity {
 
 fn damaged(path: PathBuf) -> DataDirError {
     DamagedFile { path, mismatch: checked_file::Mismatch { offset: None } }.into()
+}
+
+/// The part of the file that every format has.
+#[derive(Deserialize)]
+struct AnyFormat {
+    format: u32,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_of_a_newer_format_is_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = checked_file::seal_json(b"{\n  \"format\": 2,\n  \"network\": \"new\"\n}");
+        std::fs::write(folder.path().join(IDENTITY), text).unwrap();
+        let error = DirIdentity::read(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with("identity.json has format 2, newer than the supported version 1"), "{error}");
+    }
 }

@@ -7,7 +7,7 @@ use foreseal_primitives::{Block, StepSignature};
 use imbl::Vector;
 
 use super::StepCursor;
-use crate::{ExecutedBlock, Step};
+use crate::executed_block::{ExecutedBlock, Step};
 
 /// A block after one of its steps, with the metadata of that step.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 
 use super::{BlockAtStep, Change, StepCursor, Steps};
-use crate::{ExecutedBlock, ReorgedBlock, View};
+use crate::{executed_block::ExecutedBlock, reorged_blocks::ReorgedBlock, view::View};
 
 /// Error of reading the changes after a cursor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,10 +10,9 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use foreseal_primitives::mutant;
 use parking_lot::{Condvar, Mutex};
 
-use crate::View;
+use crate::view::View;
 
 /// Maximum number of queued views; there are at most as many ticks and as many arrivals. A view holds the
 /// state of its step in memory.
@@ -49,7 +48,7 @@ impl EventKind {
 
 /// The newest view, and a queue of the events that led to it, for one subscriber.
 ///
-/// Before the first call of [`Feed::take`], only the newest view is queued. If the subscriber falls behind,
+/// Before the first call of [`Feed::drain`], only the newest view is queued. If the subscriber falls behind,
 /// views that their successors contain are dropped first. Only if none is left, the oldest views before a
 /// reorg are dropped one by one; then a step that was published and reorged in between is not seen.
 #[derive(Debug, Default)]
@@ -68,7 +67,7 @@ struct Queue {
     sequence: u64,
     entries: VecDeque<Entry>,
     views: usize,
-    /// `true` once a subscriber has called [`Feed::take`].
+    /// `true` once a subscriber has called [`Feed::drain`].
     taken: bool,
     woken: bool,
 }
@@ -155,7 +154,7 @@ impl Feed {
         std::mem::take(&mut queue.entries).into()
     }
 
-    /// Ends the current or the next blocking call of [`Feed::take`].
+    /// Ends the current or the next blocking call of [`Feed::drain`].
     pub fn wake(&self) {
         self.queue.lock().woken = true;
         self.changed.notify_one();
@@ -201,8 +200,7 @@ impl Queue {
             self.entries.iter().enumerate().filter_map(view)
         };
         let after = views().skip(1).map(|(_, reorged)| reorged).chain([newest.reorged.count()]);
-        let contains = |reorged: &u64, after: &u64| reorged == after || mutant!("fold-what-was-undone");
-        let contained = views().zip(after).find(|((_, reorged), after)| contains(reorged, after));
+        let contained = views().zip(after).find(|((_, reorged), after)| reorged == after);
         let at = contained.map(|((at, _), _)| at).or_else(|| views().next().map(|(at, _)| at))?;
         let folded = self.entries.remove(at);
         self.join();

@@ -7,7 +7,7 @@ use foreseal_primitives::{LogFilter, log_json_size};
 use foreseal_state::StateError;
 
 use super::{BlockAtStep, FeedError, StepCursor, Steps, cursor_gone, step_at};
-use crate::{History, View};
+use crate::{history::History, view::View};
 
 /// Largest number of logs that are read at a time.
 const PORTION: u64 = 256;

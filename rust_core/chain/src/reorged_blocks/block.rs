@@ -6,7 +6,11 @@ use alloy_primitives::B256;
 use foreseal_primitives::{Block, FoundLog, LogFilter};
 use imbl::Vector;
 
-use crate::{ExecutedBlock, Step, feed::Steps, memory_size::contents_size};
+use crate::{
+    executed_block::{ExecutedBlock, Step},
+    feed::Steps,
+    memory_size::contents_size,
+};
 
 /// A block that was on the chain, without its state.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::{
     ReorgedBlock,
     list::{BlockList, MAX_BLOCKS, MAX_BYTES},
 };
-use crate::Step;
+use crate::executed_block::Step;
 
 /// The part of a journal that a start does not replay. It is read on first use. If it contains an unwind, it
 /// is read twice: once to find the reorged blocks, and once to load them.

@@ -16,8 +16,14 @@ use super::{
     block_order::NumberedRequest, transaction::simulated, transfers::Transfers,
 };
 use crate::{
-    BlockBody, Environment, ExecutionError, Executor, PrecompileRules, RejectedTransaction, end_block,
-    environment, error::TransactionFees, evm_instance::EvmInstance, optimism::Surcharge,
+    environment,
+    environment::Environment,
+    error::{ExecutionError, RejectedTransaction, TransactionFees},
+    evm_instance::EvmInstance,
+    executor::Executor,
+    optimism::Surcharge,
+    precompiles::PrecompileRules,
+    system_calls::{BlockBody, end_block},
 };
 
 /// State of a simulation between two blocks.

@@ -3,7 +3,10 @@
 use alloy_primitives::Address;
 use foreseal_state::StateError;
 
-use crate::{ExecutionError, OverrideError, RejectedTransaction};
+use crate::{
+    error::{ExecutionError, RejectedTransaction},
+    overrides::OverrideError,
+};
 
 /// Errors of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

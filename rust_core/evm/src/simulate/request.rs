@@ -5,7 +5,11 @@ use alloy_primitives::B256;
 use foreseal_primitives::ChainSpec;
 use foreseal_state::{BlockHashes, State};
 
-use crate::{BlockOverrides, CallRequest, Deadline, StateOverrides};
+use crate::{
+    call::CallRequest,
+    deadline::Deadline,
+    overrides::{BlockOverrides, StateOverrides},
+};
 
 /// A block to simulate.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use alloy_consensus::{SignableTransaction, TxType};
 use alloy_primitives::{Signature, U256};
 use foreseal_primitives::{SignedEnvelope, Transaction};
 
-use crate::{CallRequest, RejectedTransaction};
+use crate::{call::CallRequest, error::RejectedTransaction};
 
 /// Builds the transaction, of the type that its fields require. A call with only a `gasPrice` is legacy; without
 /// it, EIP-1559. A `gasPrice` is both fee and tip of the types that have these.

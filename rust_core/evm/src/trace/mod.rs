@@ -6,8 +6,7 @@
 //!                                  └── executed as in any block
 //! ```
 //!
-//! Recorded fields and error messages follow geth; `docs/design/decisions/0033-traces-follow-geth.md` lists
-//! the exceptions.
+//! Recorded fields and error messages follow geth; `docs/design/decisions/traces.md` lists the exceptions.
 
 mod call;
 mod call_tree;

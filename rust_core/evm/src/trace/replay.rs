@@ -9,7 +9,7 @@ use super::{
     recorder::{Recorder, Recording},
 };
 use crate::{
-    Deadline,
+    deadline::Deadline,
     error::ExecutionError,
     executor::{BlockGas, Executor, receipt},
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Blocks, damage, dir, end_path, noise, open, path, read, records, written};
+use crate::plan::{Blocks, damage, dir, end_path, noise, open, path, read, written};
 use foreseal_journal::{Disk as _, JournalError, JournalPosition, plan_repair, simulated::SimulatedDisk};
 use proptest::prelude::*;
 
@@ -183,8 +183,10 @@ fn an_append_copied_over_another_is_named() {
     assert_eq!(verdict(&disk, &plan), Some(JournalPosition { segment: 1, offset: 1536 }));
 }
 
-fn in_format(disk: &SimulatedDisk, segment: u64, format: u8) {
-    damage(disk, segment, |content| {
+/// Replaces magic and format number in the header of the first segment.
+fn set_format(disk: &SimulatedDisk, magic: [u8; 8], format: u8) {
+    damage(disk, 1, |content| {
+        content[..8].copy_from_slice(&magic);
         content[8] = format;
         let check = crc32c::crc32c(&content[..508]);
         content[508..512].copy_from_slice(&check.to_le_bytes());
@@ -194,27 +196,29 @@ fn in_format(disk: &SimulatedDisk, segment: u64, format: u8) {
 #[test]
 fn a_newer_format_is_rejected_as_newer() {
     let (disk, _) = written();
-    in_format(&disk, 1, 4);
+    set_format(&disk, *b"FSEGMENT", 2);
     let error = open(&disk, 1).err().unwrap();
-    assert!(matches!(error, JournalError::NewerFormat { found: 4, supported: 3 }));
+    assert!(matches!(error, JournalError::NewerFormat { found: 2, supported: 1 }));
 }
 
+/// Opening and repair reject each format of such a program, and change nothing.
 #[test]
-fn an_older_format_is_read_but_not_appended_to() {
-    let (disk, plan) = written();
-    (1..=SEGMENTS).for_each(|segment| in_format(&disk, segment, 1));
-    let (mut journal, _) = open(&disk, 1).unwrap();
-    assert!(read(&journal) == plan);
-    let blocks = vec![noise(10, 1)];
-    journal.append(&records(&blocks)).unwrap();
-    drop(journal);
-    assert_eq!(disk.content(&path(SEGMENTS)).unwrap()[8], 1);
-    assert_eq!(
-        disk.content(&path(SEGMENTS + 1)).unwrap()[8],
-        3,
-        "what goes on is in the format of this program"
-    );
-    assert!(read(&open(&disk, 2).unwrap().0) == [plan, vec![blocks]].concat());
+fn a_journal_of_an_unreleased_program_is_rejected_unchanged() {
+    for format in 1..=3 {
+        let (disk, _) = written();
+        set_format(&disk, *b"FSEALSEG", format);
+        let files = |disk: &SimulatedDisk| -> Vec<_> {
+            disk.files().into_iter().map(|file| (disk.content(&file), file)).collect()
+        };
+        let before = files(&disk);
+        let opened = open(&disk, 1).err().unwrap();
+        assert!(opened.to_string().contains("start with an empty data directory"), "{opened}");
+        let planned = plan_repair(dir(), Arc::new(disk.clone())).err().unwrap();
+        for error in [opened, planned] {
+            assert!(matches!(error, JournalError::Unreleased { path: found } if found == path(1)));
+        }
+        assert!(files(&disk) == before);
+    }
 }
 
 #[test]

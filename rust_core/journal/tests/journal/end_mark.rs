@@ -112,7 +112,7 @@ fn a_stop_mark_is_cleared_before_the_next_append() {
     assert!(there == [plan.clone(), vec![plan[0].clone(), blocks]].concat());
 }
 
-/// A program that does not record the end has appended since.
+/// The newest mark did not reach the disk, or the directory is a restored backup, which has none.
 #[test]
 fn an_older_or_missing_mark_does_not_reject_the_journal() {
     let (disk, plan) = closed();

@@ -2,23 +2,23 @@
 
 use foreseal_replication::{
     CopyError,
-    quorum::{EngineError, FenceError, TailError},
+    quorum::{FenceError, QuorumStoreError, TailError},
 };
 
-use crate::ProductionError;
+use crate::production_error::ProductionError;
 
 /// Reasons why a member cannot follow the quorum journal or take over.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    QuorumStore(#[from] QuorumStoreError),
     #[error("cannot catch up from the quorum journal: {0}")]
     Tail(TailError),
     #[error("cannot catch up from the quorum journal: {0}")]
     Copy(#[from] CopyError),
-    /// The engine has lost acknowledged appends, or its keys belong to another chain.
+    /// The quorum store has lost acknowledged appends, or its keys belong to another chain.
     #[error(
-        "the journal here ends before append {next}, but the quorum journal ends with append {head}: the engine has lost \
+        "the journal here ends before append {next}, but the quorum journal ends with append {head}: the quorum has lost \
          acknowledged appends; restore it from this journal with `foreseal journal import`"
     )]
     LocalAhead { next: u64, head: u64 },
@@ -34,7 +34,7 @@ pub enum ClusterError {
         "the quorum journal is empty, but the journal here has {next} appends: if no other member has more, write them to it \
          with `foreseal journal import`"
     )]
-    EmptyEngine { next: u64 },
+    EmptyStore { next: u64 },
     #[error(transparent)]
     Fence(#[from] FenceError),
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub enum ClusterError {
 impl From<TailError> for ClusterError {
     fn from(error: TailError) -> Self {
         match error {
-            TailError::Engine(error) => Self::Engine(error),
+            TailError::QuorumStore(error) => Self::QuorumStore(error),
             error => Self::Tail(error),
         }
     }
@@ -54,7 +54,7 @@ impl ClusterError {
     /// Returns `true` if the next attempt may succeed without a change by the operator.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Engine(_)
+            Self::QuorumStore(_)
             | Self::Fence(_)
             | Self::Overtaken { .. }
             | Self::Tail(TailError::TooOld { .. }) => true,
@@ -62,7 +62,7 @@ impl ClusterError {
             | Self::Copy(_)
             | Self::LocalAhead { .. }
             | Self::Diverged { .. }
-            | Self::EmptyEngine { .. } => false,
+            | Self::EmptyStore { .. } => false,
             Self::Production(error) => error.is_loss_of_ownership(),
         }
     }

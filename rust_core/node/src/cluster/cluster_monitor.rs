@@ -10,7 +10,7 @@ use std::{
 
 use foreseal_replication::{
     FollowerClient,
-    quorum::{EngineFinding, Owner, QuorumHead, QuorumHealth},
+    quorum::{Owner, QuorumFinding, QuorumHead, QuorumHealth},
     wire::OwnerReport,
 };
 use parking_lot::Mutex;
@@ -61,9 +61,9 @@ pub struct ClusterStatus {
     pub name: String,
     /// The process that writes the chain; `None` before one was seen.
     pub owner: Option<OwnerReport>,
-    /// Newest append in the engine, as last read.
+    /// Newest append in the quorum store, as last read.
     pub head: Option<QuorumHead>,
-    /// `None` if this process does not use the engine.
+    /// `None` if this process does not use the quorum store.
     pub quorum: Option<QuorumStatus>,
     pub last_takeover: Option<TakeoverRecord>,
     /// Milliseconds by which the clock of this standby is ahead of those of most members; `None` if it agrees, or if
@@ -71,19 +71,19 @@ pub struct ClusterStatus {
     pub clock_difference: Option<i64>,
 }
 
-/// Status of the engine as a leader or a standby sees it.
+/// Status of the quorum store as a leader or a standby sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumStatus {
-    /// `true` if the engine answered recently enough for this process to rely on it.
+    /// `true` if the quorum store answered recently enough for this process to rely on it.
     pub is_answering: bool,
-    /// Time since the engine last answered.
+    /// Time since the quorum store last answered.
     pub silence: Duration,
-    /// Newest error of the engine or of a takeover.
+    /// Newest error of the quorum store or of a takeover.
     pub last_error: Option<String>,
     /// Bytes of retained records, on the leader.
     pub retained_bytes: u64,
-    /// Faults of the engine's members.
-    pub findings: Vec<EngineFinding>,
+    /// Faults of the quorum store's members.
+    pub findings: Vec<QuorumFinding>,
 }
 
 /// Shared state of a member, for the status.
@@ -102,14 +102,14 @@ struct MonitorState {
     head: Option<QuorumHead>,
     last_error: Option<String>,
     last_takeover: Option<TakeoverRecord>,
-    engine_findings: Vec<EngineFinding>,
+    quorum_findings: Vec<QuorumFinding>,
     clock_difference: Option<i64>,
-    /// Monotonic time of the last answer of the engine.
+    /// Monotonic time of the last answer of the quorum store.
     answered: Duration,
 }
 
-/// Returns the number of the newest ownership that the engine or the followed process has reported; 0 without a quorum
-/// journal.
+/// Returns the number of the newest ownership that the quorum store or the followed process has reported; 0 without a
+/// quorum journal.
 pub(crate) fn newest_epoch(
     monitor: Option<&Arc<ClusterMonitor>>,
     followed: Option<&Arc<FollowerClient>>,
@@ -147,9 +147,9 @@ impl ClusterMonitor {
         }
     }
 
-    /// Records the faults of the engine's members.
-    pub fn set_findings(&self, findings: Vec<EngineFinding>) {
-        self.state.lock().engine_findings = findings;
+    /// Records the faults of the quorum store's members.
+    pub fn set_findings(&self, findings: Vec<QuorumFinding>) {
+        self.state.lock().quorum_findings = findings;
     }
 
     /// Records that this process is the owner, before it shows anything as such.
@@ -185,21 +185,21 @@ impl ClusterMonitor {
         state.owner.as_ref().map(|owner| OwnerReport { epoch: owner.epoch, name: owner.name.clone() })
     }
 
-    /// Returns the newer of the owner in the engine and the one that the feed has reported.
+    /// Returns the newer of the owner in the quorum store and the one that the feed has reported.
     pub fn newest_owner(&self, reported: Option<OwnerReport>) -> Option<OwnerReport> {
         self.owner().into_iter().chain(reported).max_by_key(|owner| owner.epoch)
     }
 
-    /// Returns the time since the engine last answered.
-    pub fn engine_silence(&self, leads: bool, now: Duration) -> Duration {
+    /// Returns the time since the quorum store last answered.
+    pub fn quorum_silence(&self, leads: bool, now: Duration) -> Duration {
         let since =
             if leads { self.health.lock().unanswered_since } else { Some(self.state.lock().answered) };
         since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
     }
 
-    /// Returns the status. Without an answer for `limit`, the engine is not relied on.
+    /// Returns the status. Without an answer for `limit`, the quorum store is not relied on.
     pub fn status(&self, leads: bool, now: Duration, limit: Duration) -> ClusterStatus {
-        let silence = self.engine_silence(leads, now);
+        let silence = self.quorum_silence(leads, now);
         let health = self.health.lock().clone();
         let owner = self.owner();
         let state = self.state.lock();
@@ -208,7 +208,7 @@ impl ClusterMonitor {
             silence,
             last_error: if leads { health.last_error } else { state.last_error.clone() },
             retained_bytes: if leads { health.retained_bytes } else { 0 },
-            findings: state.engine_findings.clone(),
+            findings: state.quorum_findings.clone(),
         };
         ClusterStatus {
             role: if leads { ClusterRole::Leader } else { ClusterRole::Standby },

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use foreseal_replication::{FeedAddress, FeedCredentials, ListenerLimits, quorum::Engine};
+use foreseal_replication::{FeedAddress, FeedCredentials, ListenerLimits, quorum::QuorumStore};
 
 /// Settings of a node that works with other machines. The default works alone.
 #[derive(Clone, Debug)]
@@ -42,9 +42,9 @@ impl Default for ClusterSettings {
 /// Settings of a quorum journal.
 #[derive(Clone)]
 pub struct QuorumSettings {
-    /// Connection to the engine.
-    pub engine: Arc<dyn Engine>,
-    /// Prefix of the keys in the engine.
+    /// Connection to the quorum store.
+    pub store: Arc<dyn QuorumStore>,
+    /// Prefix of the keys in the quorum store.
     pub prefix: String,
     /// `true` only takes over from an owner; a chain without one waits for another process.
     pub standby: bool,

@@ -13,7 +13,7 @@ use foreseal_replication::{
 use parking_lot::Mutex;
 
 use super::{ClusterError, ClusterMonitor, FeedProbe};
-use crate::{ProductionError, sequencer::Sequencer, shared_state::SharedState};
+use crate::{production_error::ProductionError, sequencer::Sequencer, shared_state::SharedState};
 
 /// Interval between reads of owner, beat and head.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

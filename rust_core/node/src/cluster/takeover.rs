@@ -91,7 +91,7 @@ impl ClusterMember {
                 Err(ClusterError::LocalAhead { next, head: head.sequence })
             }
             // Another member may have appends that this one lacks: the operator decides whose journal continues.
-            None if next > 0 => Err(ClusterError::EmptyEngine { next }),
+            None if next > 0 => Err(ClusterError::EmptyStore { next }),
             _ => Ok(()),
         }
     }
@@ -136,7 +136,7 @@ impl ClusterMember {
         if !self.is_current(head)? {
             return Err(Self::overtaken(head));
         }
-        // The first owner of the chain in this engine: its journal is empty, as `is_current` has checked.
+        // The first owner of the chain in this quorum store: its journal is empty, as `is_current` has checked.
         let Some(head) = head else { return Ok((0, B256::ZERO)) };
         self.catch_up(head.sequence)?;
         let sequence = head.sequence;

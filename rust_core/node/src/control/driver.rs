@@ -15,12 +15,13 @@ use foreseal_evm::{BlockError, ExecutionError, ExecutionOutput};
 use foreseal_primitives::{BlockBytes, SpecId};
 
 use crate::{
-    ControlError, Mining, ProductionError,
     chain_draft::ChainDraft,
     driver_state::{
         BlockVerdict, BranchBlock, BuiltPayload, ForkChoice, HeadChoice, MAX_BRANCH_BLOCKS, OpenPayload,
         PayloadRequest,
     },
+    mining::Mining,
+    production_error::{ControlError, ProductionError},
     sequencer::Sequencer,
 };
 

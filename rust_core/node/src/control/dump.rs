@@ -8,7 +8,7 @@ use foreseal_journal::{Append, Record};
 use foreseal_primitives::{Change, Override, StateDiff};
 use foreseal_state::StateReader;
 
-use crate::{ControlError, sequencer::Sequencer};
+use crate::{production_error::ControlError, sequencer::Sequencer};
 
 /// Maximum number of changes that a dump may make: each is a step.
 const MAX_CHANGES: usize = 10_000;

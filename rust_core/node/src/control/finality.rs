@@ -2,7 +2,7 @@
 
 use foreseal_chain::Finality;
 
-use crate::{ControlError, Mining, sequencer::Sequencer};
+use crate::{mining::Mining, production_error::ControlError, sequencer::Sequencer};
 
 impl Sequencer {
     /// Sets the numbers of the safe and the finalized block; `None` leaves a number unchanged. From then on

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256};
 
-use crate::{ControlError, Mining, sequencer::Sequencer};
+use crate::{mining::Mining, production_error::ControlError, sequencer::Sequencer};
 
 /// Lowest gas limit of a block (Yellow Paper, 4.3.4).
 const MIN_GAS_LIMIT: u64 = 5_000;

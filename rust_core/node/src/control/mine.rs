@@ -6,8 +6,13 @@ use foreseal_builder::StepLimits;
 use foreseal_primitives::Flashblock;
 
 use crate::{
-    BlockSlot, ControlError, Mining, Node, ProductionError, chain_draft::ChainDraft, node::NodeRole,
-    sequencer::Sequencer, writer_metrics::Stopwatch,
+    chain_draft::ChainDraft,
+    mining::Mining,
+    node::{Node, NodeRole},
+    production_error::{ControlError, ProductionError},
+    sequencer::Sequencer,
+    slot::BlockSlot,
+    writer_metrics::Stopwatch,
 };
 
 /// Number of empty blocks that are appended and published together. One fsync per block would dominate the
@@ -189,14 +194,14 @@ impl Sequencer {
     /// views: their receipts are visible only in a block that is `latest`. Returns `true` if a block was sealed.
     fn step_and_seal(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ControlError> {
         let clock = self.shared.clock.clone();
-        let mut laps = Stopwatch::begin(&*clock);
+        let mut stopwatch = Stopwatch::begin(&*clock);
         let mut draft = self.draft();
         let Some(step) = self.execute_in(&mut draft, keep_going)? else { return Ok(false) };
         let now = self.now();
         self.seal_draft_and_open_next(draft, now)?;
         self.finish_step(&step);
-        laps.lap();
-        self.shared.metrics.step.add(laps.whole());
+        stopwatch.lap();
+        self.shared.metrics.step.add(stopwatch.whole());
         Ok(true)
     }
 

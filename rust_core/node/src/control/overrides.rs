@@ -4,7 +4,7 @@ use std::slice;
 
 use foreseal_primitives::Override;
 
-use crate::{ControlError, Mining, sequencer::Sequencer};
+use crate::{mining::Mining, production_error::ControlError, sequencer::Sequencer};
 
 impl Sequencer {
     /// Writes to the state of the block being built. The write is a step of its own: header and roots match

@@ -1,9 +1,8 @@
 //! Rebuilding of the block being built under another header.
 
 use foreseal_builder::NextBlockAttributes;
-use foreseal_primitives::mutant;
 
-use crate::{BlockSlot, ControlError, chain_draft::ChainDraft, sequencer::Sequencer};
+use crate::{chain_draft::ChainDraft, production_error::ControlError, sequencer::Sequencer, slot::BlockSlot};
 
 impl Sequencer {
     /// Rebuilds the block being built: the same transactions and overrides in the same order, under an
@@ -30,9 +29,7 @@ impl Sequencer {
         for recorded in steps.iter().skip(1) {
             match &recorded.change {
                 Some(change) => {
-                    if !mutant!("rebuild-without-overrides") {
-                        draft.write(change)?;
-                    }
+                    draft.write(change)?;
                 }
                 None => {
                     draft.include(&recorded.step.transactions)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foreseal_primitives::Transaction;
 
-use crate::{ControlError, Mining, chain_draft::ChainDraft, sequencer::Sequencer};
+use crate::{chain_draft::ChainDraft, mining::Mining, production_error::ControlError, sequencer::Sequencer};
 
 impl Sequencer {
     /// Returns the number of the newest sealed block.

@@ -2,7 +2,7 @@
 
 use foreseal_pool::Pool;
 
-use crate::{ControlError, Mining, sequencer::Sequencer};
+use crate::{mining::Mining, production_error::ControlError, sequencer::Sequencer};
 
 impl Sequencer {
     /// Removes all blocks after the genesis block, all transactions of the pool and all snapshots. The clock is the

@@ -2,7 +2,10 @@
 
 use foreseal_state::BlockHashes;
 
-use crate::{BlockSlot, ControlError, Mining, sequencer::Sequencer, snapshots::Snapshot};
+use crate::{
+    mining::Mining, production_error::ControlError, sequencer::Sequencer, slot::BlockSlot,
+    snapshots::Snapshot,
+};
 
 impl Sequencer {
     /// Takes a snapshot of the step, the pool and the time. Returns its number.

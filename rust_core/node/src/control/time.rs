@@ -1,6 +1,6 @@
 //! The clock of a development chain.
 
-use crate::{BlockSlot, ControlError, sequencer::Sequencer};
+use crate::{production_error::ControlError, sequencer::Sequencer, slot::BlockSlot};
 
 impl Sequencer {
     /// Advances the clock, and with it the block being built. Returns by how many seconds the clock is now

@@ -7,7 +7,7 @@ use foreseal_journal::{JournalError, OfflineError};
 use foreseal_store::StoreError;
 
 use super::SourceError;
-use crate::NodeError;
+use crate::errors::NodeError;
 
 /// Error of a store repair.
 #[derive(Debug, thiserror::Error)]

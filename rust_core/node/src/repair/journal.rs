@@ -7,7 +7,7 @@ use foreseal_journal::{Identity, JournalReader, JournalReport, RealDisk, check, 
 use foreseal_store::Store;
 
 use super::errors::StoreRepairError;
-use crate::ChainLoss;
+use crate::chain_loss::ChainLoss;
 
 const HELP: &str = "see `foreseal journal check`, then `foreseal journal repair`";
 

@@ -27,7 +27,11 @@ use journal::RepairJournal;
 use rebuild::Rebuild;
 
 use crate::{
-    NodeError, Settings, StoreSettings, start::start, store_files::open_store, store_swap::StoreFolders,
+    errors::NodeError,
+    settings::{Settings, StoreSettings},
+    start::start,
+    store_files::open_store,
+    store_swap::StoreFolders,
     store_writer::StoreObservers,
 };
 

@@ -12,7 +12,9 @@ use super::{
     source::{Fetcher, SourceError},
 };
 use crate::{
-    BlockSource, NodeError, Settings,
+    errors::NodeError,
+    repair::BlockSource,
+    settings::Settings,
     start::{open_chain, read_store_meta},
     store_files::open_store_in,
     store_writer::{StoreObservers, StoreWriter},

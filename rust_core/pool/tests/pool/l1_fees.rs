@@ -125,10 +125,10 @@ fn blobs_and_deposits_are_rejected_by_name() {
     assert!(matches!(plain.decode(&pool, &blob), Err(PoolError::MissingSidecar)));
 }
 
-/// A replica that applies every event as bytes.
-struct Replica(Mutex<Pool>);
+/// A copy that applies every event as bytes.
+struct PoolCopy(Mutex<Pool>);
 
-impl PoolEventSink for Replica {
+impl PoolEventSink for PoolCopy {
     fn event(&self, event: &PoolEvent) {
         let mut bytes = Vec::new();
         wire::encode(event, &mut bytes);
@@ -182,8 +182,8 @@ proptest! {
         operations in prop::collection::vec(operation(), 1..50),
     ) {
         let (mut chain, pool) = (Chain::optimism(), pool());
-        let replica = Arc::new(Replica(Mutex::new(Pool::new(PoolConfig::default()))));
-        pool.set_sink(Some(replica.clone()));
+        let copy = Arc::new(PoolCopy(Mutex::new(Pool::new(PoolConfig::default()))));
+        pool.set_sink(Some(copy.clone()));
         set_l1(&mut chain, GWEI, (0, 0));
         let keys: Vec<Key> = (0..3).map(Key::new).collect();
         for key in &keys {
@@ -215,13 +215,13 @@ proptest! {
                     }
                 }
             }
-            let replica = replica.0.lock().unwrap();
+            let copy = copy.0.lock().unwrap();
             for key in &keys {
                 let found = nonces(&pool.sender_content(&key.address).pooled);
                 prop_assert_eq!(&found, &runnable(&chain, &pool, key));
-                prop_assert_eq!(&found, &nonces(&replica.sender_content(&key.address).pooled));
+                prop_assert_eq!(&found, &nonces(&copy.sender_content(&key.address).pooled));
             }
-            prop_assert_eq!(pool.counts(), replica.counts());
+            prop_assert_eq!(pool.counts(), copy.counts());
         }
     }
 }

@@ -4,6 +4,7 @@
 mod best;
 mod blobs;
 mod chain;
+mod copy;
 mod errors;
 mod eviction;
 mod fees;
@@ -11,7 +12,6 @@ mod l1_fees;
 mod model;
 mod queue;
 mod random_operations;
-mod replica;
 mod rules;
 mod runnable;
 mod saved;

@@ -1,4 +1,4 @@
-//! A pool under random operations, and the replicas that follow it.
+//! A pool under random operations, and the copies that follow it.
 
 use std::{
     collections::BTreeMap,
@@ -84,13 +84,13 @@ pub enum Operation {
     Reset,
     /// Restores the saved pool.
     Restore,
-    /// Adds a replica that joins late.
+    /// Adds a copy that joins late.
     Join,
-    /// Disconnects a replica from the events.
+    /// Disconnects a copy from the events.
     Cut {
         which: usize,
     },
-    /// Reconnects every disconnected replica with a whole-pool event.
+    /// Reconnects every disconnected copy with a whole-pool event.
     Return,
 }
 
@@ -119,20 +119,20 @@ pub fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-struct Replica {
+struct PoolCopy {
     pool: Pool,
-    /// Numbers of the next arrival in the replica and in the leader, at the last whole-pool event.
+    /// Numbers of the next arrival in the copy and in the leader, at the last whole-pool event.
     began: (u64, u64),
     away: bool,
 }
 
-/// A pool with its chain, its history and its replicas.
+/// A pool with its chain, its history and its copies.
 pub struct World {
     chain: Chain,
     keys: Vec<Key>,
     pub leader: Pool,
     wire: Arc<Wire>,
-    replicas: Vec<Replica>,
+    copies: Vec<PoolCopy>,
     fees: (u64, u128),
     /// Transactions that steps included, oldest first.
     included: Vec<Arc<Transaction>>,
@@ -163,13 +163,13 @@ impl World {
         chain.accounts.insert(BLOB.0, rich);
         let (leader, wire) = (Pool::new(config.clone()), Arc::new(Wire::default()));
         leader.set_sink(Some(wire.clone()));
-        let replica = Replica { pool: Pool::new(config.clone()), began: (0, 0), away: false };
+        let copy = PoolCopy { pool: Pool::new(config.clone()), began: (0, 0), away: false };
         Self {
             chain,
             keys,
             leader,
             wire,
-            replicas: vec![replica],
+            copies: vec![copy],
             fees: (0, 0),
             included: Vec::new(),
             snapshot: None,
@@ -213,29 +213,29 @@ impl World {
         self.leader.reinsert(&back, || &self.chain).unwrap();
     }
 
-    /// Sends the whole pool to the replica, which then receives all later events.
-    fn send_snapshot(&self, replica: &mut Replica) {
-        let before = replica.pool.next_pending_sequence();
-        let previous: Vec<_> = replica.pool.all().iter().map(|one| one.hash()).collect();
+    /// Sends the whole pool to the copy, which then receives all later events.
+    fn send_snapshot(&self, copy: &mut PoolCopy) {
+        let before = copy.pool.next_pending_sequence();
+        let previous: Vec<_> = copy.pool.all().iter().map(|one| one.hash()).collect();
         let message = self.leader.full_snapshot(|event| bytes(&event));
-        replica.pool.apply(wire::decode(&message).unwrap());
+        copy.pool.apply(wire::decode(&message).unwrap());
         let new: Vec<_> =
             self.leader.all().iter().map(|one| one.hash()).filter(|hash| !previous.contains(hash)).collect();
         assert_eq!(
-            replica.pool.pending_hashes_since(before, usize::MAX).transactions,
+            copy.pool.pending_hashes_since(before, usize::MAX).transactions,
             new,
             "only what was not there arrives"
         );
-        replica.began = (replica.pool.next_pending_sequence(), self.leader.next_pending_sequence());
-        replica.away = false;
+        copy.began = (copy.pool.next_pending_sequence(), self.leader.next_pending_sequence());
+        copy.away = false;
     }
 
     fn join(&mut self) {
         self.hear();
         let pool = Pool::new(self.leader.config().clone());
-        let mut replica = Replica { pool, began: (0, 0), away: false };
-        self.send_snapshot(&mut replica);
-        self.replicas.push(replica);
+        let mut copy = PoolCopy { pool, began: (0, 0), away: false };
+        self.send_snapshot(&mut copy);
+        self.copies.push(copy);
     }
 
     pub fn apply(&mut self, operation: &Operation) {
@@ -294,23 +294,20 @@ impl World {
             }
             O::Join => self.join(),
             O::Cut { which } => {
-                let which = which % self.replicas.len();
-                self.replicas[which].away = true;
+                let which = which % self.copies.len();
+                self.copies[which].away = true;
             }
             O::Return => {
                 self.hear();
-                let mut replicas = std::mem::take(&mut self.replicas);
-                replicas
-                    .iter_mut()
-                    .filter(|replica| replica.away)
-                    .for_each(|replica| self.send_snapshot(replica));
-                self.replicas = replicas;
+                let mut copies = std::mem::take(&mut self.copies);
+                copies.iter_mut().filter(|copy| copy.away).for_each(|copy| self.send_snapshot(copy));
+                self.copies = copies;
             }
         }
     }
 
-    pub fn first_replica(&self) -> &Pool {
-        &self.replicas[0].pool
+    pub fn first_copy(&self) -> &Pool {
+        &self.copies[0].pool
     }
 
     /// Returns the events since the last call.
@@ -318,11 +315,11 @@ impl World {
         self.wire.drain()
     }
 
-    /// Applies the new events to all connected replicas.
+    /// Applies the new events to all connected copies.
     fn hear(&self) {
         for message in self.wire.drain() {
-            for replica in self.replicas.iter().filter(|replica| !replica.away) {
-                replica.pool.apply(wire::decode(&message).unwrap());
+            for copy in self.copies.iter().filter(|copy| !copy.away) {
+                copy.pool.apply(wire::decode(&message).unwrap());
             }
         }
     }
@@ -347,11 +344,11 @@ impl World {
         }
     }
 
-    /// Checks that every connected replica equals the leader.
+    /// Checks that every connected copy equals the leader.
     pub fn check(&self) {
         self.hear();
         let here = self.see(&self.leader);
-        for Replica { pool, began, .. } in self.replicas.iter().filter(|replica| !replica.away) {
+        for PoolCopy { pool, began, .. } in self.copies.iter().filter(|copy| !copy.away) {
             assert_eq!(self.see(pool), here);
             let arrived = pool.pending_hashes_since(began.0, usize::MAX);
             assert_eq!(

@@ -191,17 +191,17 @@ fn try_event(event: &[u8], next: &[u8]) {
     let Ok(read) = wire::decode::<PoolEvent>(event) else { return };
     let again = bytes(&read);
     assert_eq!(bytes(&wire::decode::<PoolEvent>(&again).unwrap()), again);
-    let replica = foreseal_pool::Pool::new(PoolConfig::default());
-    replica.apply(wire::decode::<PoolEvent>(EVENTS.last().unwrap()).unwrap());
-    replica.apply(read);
-    replica.apply(wire::decode::<PoolEvent>(next).unwrap());
-    let counts = replica.counts();
-    assert_eq!(counts.pooled + counts.queued, replica.all().len());
-    for one in replica.all() {
-        replica.status(&one.hash());
-        replica.next_nonce(&one.sender(), one.nonce());
+    let copy = foreseal_pool::Pool::new(PoolConfig::default());
+    copy.apply(wire::decode::<PoolEvent>(EVENTS.last().unwrap()).unwrap());
+    copy.apply(read);
+    copy.apply(wire::decode::<PoolEvent>(next).unwrap());
+    let counts = copy.counts();
+    assert_eq!(counts.pooled + counts.queued, copy.all().len());
+    for one in copy.all() {
+        copy.status(&one.hash());
+        copy.next_nonce(&one.sender(), one.nonce());
     }
-    assert!(replica.best(0, 0).count() <= counts.pooled);
+    assert!(copy.best(0, 0).count() <= counts.pooled);
 }
 
 #[test]

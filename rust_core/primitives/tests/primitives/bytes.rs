@@ -185,20 +185,6 @@ fn a_step_round_trips_with_its_time_and_signature() {
     }
 }
 
-/// Decodes the form of a journal of format 2.
-#[test]
-fn an_older_journals_step_has_no_time_or_signature() {
-    let bytes = flashblock(5, Some(FixedBytes::repeat_byte(9))).encode();
-    let PayloadView::List(items) = Header::decode_raw(&mut &bytes[..]).unwrap() else { panic!("a list") };
-    assert_eq!(items.len(), 10);
-    let payload = items[..8].concat();
-    let mut older = Vec::new();
-    Header { list: true, payload_length: payload.len() }.encode(&mut older);
-    older.extend(payload);
-    let read = Flashblock::decode(&older).unwrap();
-    assert_eq!((read.time, read.signature, read.hash), (0, None, flashblock(0, None).hash));
-}
-
 #[test]
 fn a_step_signature_of_another_length_is_rejected() {
     let bytes = flashblock(5, Some(FixedBytes::repeat_byte(9))).encode();

@@ -6,7 +6,10 @@ use foreseal_builder::BuildError;
 use foreseal_chain::ReplayError;
 use foreseal_journal::RawAppend;
 
-use crate::{ReplicationError, wire::Cursor, wire::Welcome};
+use crate::{
+    error::ReplicationError,
+    wire::{Cursor, Welcome},
+};
 use alloy_primitives::B256;
 
 /// A copy of the chain, extended by the appends of another process.

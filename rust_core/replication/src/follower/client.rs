@@ -18,7 +18,9 @@ use super::{
     upstream::UpstreamConnection,
 };
 use crate::{
-    FeedAddress, Phase, SubmitError,
+    phase::Phase,
+    submit_error::SubmitError,
+    transport::FeedAddress,
     wire::{FollowerRole, MAX_REMOTE_SILENCE, MAX_SILENCE, Request, SequencerReport, Welcome},
 };
 
@@ -172,9 +174,9 @@ impl FollowerClient {
         self.sequencer.lag()
     }
 
-    /// Returns the number of times that the replica was loaded from the store.
-    pub fn replica_loads(&self) -> u64 {
-        self.sequencer.replica_loads()
+    /// Returns the number of times that the worker's chain was loaded from the store.
+    pub fn chain_loads(&self) -> u64 {
+        self.sequencer.chain_loads()
     }
 
     /// Returns the progress of catching up; `None` when it is up to date.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::View;
 
-use crate::{Phase, wire::Heartbeat};
+use crate::{phase::Phase, wire::Heartbeat};
 
 /// The node whose readers see what a follower receives from the sequencer.
 pub trait FollowerBackend: Send + Sync {

@@ -20,9 +20,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::sequencer_status::SequencerStatus;
 use crate::{
-    SubmitError,
-    wire::HEARTBEAT_INTERVAL,
-    wire::{Outcome, Request},
+    submit_error::SubmitError,
+    wire::{HEARTBEAT_INTERVAL, Outcome, Request},
 };
 
 /// Maximum number of submissions in flight.
@@ -99,7 +98,7 @@ impl SubmissionHandle {
         SubmitError::Unknown { hash: self.0.hash }
     }
 
-    /// Does the same as [`Self::take`], and blocks until the response arrives or the connection breaks.
+    /// Does the same as [`Self::poll`], and blocks until the response arrives or the connection breaks.
     pub fn wait(&self) -> Result<Admission, SubmitError> {
         let mut answer = self.0.answer.lock();
         loop {

@@ -32,8 +32,8 @@ pub(super) struct SequencerStatus {
     applied: AtomicU64,
     /// Number of the newest sealed block that the sequencer shows.
     latest: AtomicU64,
-    /// Number of times that the replica started from the store.
-    replica_loads: AtomicU64,
+    /// Number of times that the worker's chain started from the store.
+    chain_loads: AtomicU64,
     /// Newest sealed block at the beginning of the connection and now, until the follower is up to date.
     catching_up: Mutex<Option<(u64, u64)>>,
 }
@@ -68,11 +68,11 @@ impl SequencerStatus {
     }
 
     pub fn begun(&self) {
-        self.replica_loads.fetch_add(1, Ordering::AcqRel);
+        self.chain_loads.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub fn replica_loads(&self) -> u64 {
-        self.replica_loads.load(Ordering::Acquire)
+    pub fn chain_loads(&self) -> u64 {
+        self.chain_loads.load(Ordering::Acquire)
     }
 
     pub fn set_catching_up(&self, from_to: Option<(u64, u64)>) {

@@ -13,10 +13,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_primitives::{
-    mutant,
-    wire::{DecodeError, decode},
-};
+use foreseal_primitives::wire::{DecodeError, decode};
 
 use super::{
     FollowerClient, FollowerProfile,
@@ -24,7 +21,7 @@ use super::{
     upstream_ticks::UpstreamTicks,
 };
 use crate::{
-    Phase,
+    phase::Phase,
     wire::{
         Ending, Heartbeat, Hello, MAX_RESPONSE_SIZE, MAX_SILENCE, Request, Response, Welcome, WireError,
         read_frame, strip_number,
@@ -173,7 +170,7 @@ impl Session {
         }
     }
 
-    /// Returns the greeting of a new connection, with the replica's cursor.
+    /// Returns the greeting of a new connection, with the cursor of its chain.
     pub fn hello(&mut self) -> Result<Vec<u8>, ConnectionError> {
         (self.welcome, self.received, self.live, self.start) = (None, 0, false, None);
         self.ticks = UpstreamTicks::default();
@@ -238,7 +235,7 @@ impl Session {
             Response::Append(append) => {
                 self.chain.apply(&append)?;
                 self.note_progress();
-                if self.live || mutant!("show-while-catching-up") {
+                if self.live {
                     self.publish()?;
                 }
             }

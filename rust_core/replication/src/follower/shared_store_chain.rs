@@ -7,38 +7,38 @@ use foreseal_journal::RawAppend;
 use super::{
     FollowerBackend,
     chain_copy::{ChainCopy, CopyError, CopyProgress, RestartCause},
-    replica::{Replica, ReplicaConfig, StoreCheckpoint},
+    worker_chain::{StoreCheckpoint, WorkerChain, WorkerChainConfig},
 };
 use crate::wire::{Cursor, Welcome};
 
-/// A replica on the store of the sequencer. It persists across connections, and starts again from the store if
-/// its cursor is invalid.
+/// The chain of a worker on the store of the sequencer. It persists across connections, and starts again from the store
+/// if its cursor is invalid.
 pub struct SharedStoreChain {
-    config: ReplicaConfig,
+    config: WorkerChainConfig,
     backend: Arc<dyn FollowerBackend>,
-    replica: Option<Replica>,
-    /// Position of the store when a connection was greeted without a replica.
+    chain: Option<WorkerChain>,
+    /// Position of the store when a connection was greeted without a chain.
     checkpoint: Option<StoreCheckpoint>,
-    /// Number of blocks removed from the published chain, or from an earlier replica.
+    /// Number of blocks removed from the published chain, or from an earlier chain.
     reorged: u64,
 }
 
 impl SharedStoreChain {
     /// Creates the chain without loading it. `backend` receives its views.
-    pub fn new(config: ReplicaConfig, backend: Arc<dyn FollowerBackend>) -> Self {
-        Self { config, backend, replica: None, checkpoint: None, reorged: 0 }
+    pub fn new(config: WorkerChainConfig, backend: Arc<dyn FollowerBackend>) -> Self {
+        Self { config, backend, chain: None, checkpoint: None, reorged: 0 }
     }
 
-    fn replica(&mut self) -> Result<&mut Replica, CopyError> {
-        self.replica.as_mut().ok_or(CopyError::NoBlock)
+    fn chain(&mut self) -> Result<&mut WorkerChain, CopyError> {
+        self.chain.as_mut().ok_or(CopyError::NoBlock)
     }
 }
 
 impl ChainCopy for SharedStoreChain {
     fn cursor(&mut self) -> Result<Cursor, CopyError> {
         self.checkpoint = None;
-        if let Some(replica) = &self.replica {
-            return Ok(replica.cursor());
+        if let Some(chain) = &self.chain {
+            return Ok(chain.cursor());
         }
         let checkpoint = StoreCheckpoint::read(&self.config.store)?.ok_or(CopyError::NoBlock)?;
         Ok(self.checkpoint.insert(checkpoint).cursor())
@@ -46,19 +46,19 @@ impl ChainCopy for SharedStoreChain {
 
     fn begin(&mut self, welcome: &Arc<Welcome>) -> Result<bool, CopyError> {
         let Some(checkpoint) = self.checkpoint.take() else { return Ok(false) };
-        self.replica = Some(Replica::begin(self.config.clone(), &checkpoint, welcome, self.reorged)?);
+        self.chain = Some(WorkerChain::begin(self.config.clone(), &checkpoint, welcome, self.reorged)?);
         Ok(true)
     }
 
     fn apply(&mut self, append: &RawAppend) -> Result<(), CopyError> {
-        Ok(self.replica()?.apply(append)?)
+        Ok(self.chain()?.apply(append)?)
     }
 
     fn publish(&mut self, welcome: &Welcome) -> Result<(), CopyError> {
-        let Some(replica) = &self.replica else { return Ok(()) };
-        let view = match replica.view() {
+        let Some(chain) = &self.chain else { return Ok(()) };
+        let view = match chain.view() {
             Some(view) => view,
-            None if !welcome.produces || self.backend.view().is_none() => replica.idle_view(welcome)?,
+            None if !welcome.produces || self.backend.view().is_none() => chain.idle_view(welcome)?,
             None => return Ok(()),
         };
         self.backend.publish(Arc::new(view));
@@ -71,13 +71,13 @@ impl ChainCopy for SharedStoreChain {
     }
 
     fn progress(&self) -> Option<CopyProgress> {
-        self.replica.as_ref().map(Replica::progress)
+        self.chain.as_ref().map(WorkerChain::progress)
     }
 
     fn start_over(&mut self, _: &RestartCause) -> Result<(), String> {
-        if let Some(replica) = self.replica.take() {
+        if let Some(chain) = self.chain.take() {
             // Views from before are never joined with later ones.
-            self.reorged = replica.reorged_blocks() + 1;
+            self.reorged = chain.reorged_blocks() + 1;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::{
     FollowerClient,
     session::{ConnectionOutcome, Session},
 };
-use crate::{Phase, ReplicationError, wire::FollowerRole};
+use crate::{error::ReplicationError, phase::Phase, wire::FollowerRole};
 
 /// Delays between connection attempts. They are short so that a restarted sequencer is found quickly; an
 /// attempt costs next to nothing.

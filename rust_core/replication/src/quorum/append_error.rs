@@ -1,8 +1,8 @@
 //! Errors of a leader's writes.
 
-use super::{engine_error::EngineError, owner::Owner, quorum_head::QuorumHead};
+use super::{owner::Owner, quorum_error::QuorumStoreError, quorum_head::QuorumHead};
 
-/// Reasons why an append is not acknowledged. Nothing of it may become visible, even if the engine holds it.
+/// Reasons why an append is not acknowledged. Nothing of it may become visible, even if the quorum store holds it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     /// Another process is the owner, or this one released its ownership.
@@ -11,7 +11,7 @@ pub enum AppendError {
     /// The caller stopped the wait for an answer. The append may exist, now or later.
     #[error("stopped while the engine did not answer: the append may exist")]
     Stopped,
-    /// The engine's head is neither this append nor the one before it.
+    /// The quorum store's head is neither this append nor the one before it.
     #[error("append {sequence} does not follow the engine's head, {}: stop this process", head_name(head.as_ref()))]
     Diverged { sequence: u64, head: Option<QuorumHead> },
     /// An earlier append has no definite answer; only that one can be repeated.
@@ -19,9 +19,9 @@ pub enum AppendError {
     Unresolved { sequence: u64, unresolved: u64 },
     #[error("append {sequence} has {bytes} bytes, but at most {max} are supported")]
     TooLarge { sequence: u64, bytes: usize, max: usize },
-    /// The engine returned a definite error. An earlier attempt may still have succeeded.
+    /// The quorum store returned a definite error. An earlier attempt may still have succeeded.
     #[error("the append failed: {0}")]
-    Rejected(EngineError),
+    Rejected(QuorumStoreError),
 }
 
 /// Reasons why another write of the leader fails.
@@ -30,9 +30,9 @@ pub enum FenceError {
     /// Another process is the owner, or this one released its ownership.
     #[error("another process owns the chain: {}", owner_name(owner.as_deref()))]
     Fenced { owner: Option<Box<Owner>> },
-    /// The engine did not answer, or returned an error.
+    /// The quorum store did not answer, or returned an error.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    QuorumStore(#[from] QuorumStoreError),
 }
 
 fn owner_name(owner: Option<&Owner>) -> String {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{append_error::FenceError, engine::KeyOperation, quorum_connection::QuorumConnection};
+use super::{append_error::FenceError, quorum_connection::QuorumConnection, quorum_store::KeyOperation};
 
 /// Sender of beats under the fence of an owner, for the time in which an append or an execution takes long.
 pub struct BeatSender {

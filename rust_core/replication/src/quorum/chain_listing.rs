@@ -1,11 +1,11 @@
-//! Chains below a prefix of the engine.
+//! Chains below a prefix of the quorum store.
 
 use alloy_primitives::B256;
 use foreseal_journal::Identity;
 
 use super::{
-    engine::{Engine, EngineRequest, EngineResponse, KeyRange},
-    engine_error::EngineError,
+    quorum_error::QuorumStoreError,
+    quorum_store::{KeyRange, QuorumRequest, QuorumResponse, QuorumStore},
 };
 
 /// Maximum number of chains that are listed.
@@ -14,16 +14,16 @@ const MAX_CHAINS: usize = 64;
 /// Lists the chains that have keys below `prefix`, the path of an [`EtcdUrl`](super::EtcdUrl); at most 64.
 ///
 /// # Errors
-/// Returns the engine's error if a majority does not answer.
-pub fn list_chains(engine: &dyn Engine, prefix: &str) -> Result<Vec<Identity>, EngineError> {
+/// Returns the quorum store's error if a majority does not answer.
+pub fn list_chains(quorum: &dyn QuorumStore, prefix: &str) -> Result<Vec<Identity>, QuorumStoreError> {
     let prefix = format!("{}/", prefix.trim_end_matches('/'));
     let to = format!("{}0", prefix.trim_end_matches('/'));
     let (mut from, mut chains) = (prefix.clone(), Vec::new());
     // Each round reads one key and continues after all keys of its chain.
     for _ in 0..MAX_CHAINS {
         let range = KeyRange { from: from.clone(), to: to.clone(), limit: 1, keys_only: true };
-        let EngineResponse::Range { entries, .. } = engine.call(&EngineRequest::Range(range))? else {
-            return Err(EngineError::invalid_response("expected the response of a range"));
+        let QuorumResponse::Range { entries, .. } = quorum.call(&QuorumRequest::Range(range))? else {
+            return Err(QuorumStoreError::invalid_response("expected the response of a range"));
         };
         let Some(entry) = entries.into_iter().next() else { break };
         let Some(rest) = entry.key.strip_prefix(&prefix) else { break };
@@ -50,14 +50,14 @@ mod tests {
 
     use super::*;
     use crate::quorum::{
-        engine::KeyOperation,
         quorum_keys::QuorumKeys,
-        simulated::{FaultRates, SimulatedEngine},
+        quorum_store::KeyOperation,
+        simulated::{FaultRates, SimulatedStore},
     };
 
     #[test]
     fn each_chain_below_the_prefix_is_listed_once() {
-        let engine = SimulatedEngine::new(1, FaultRates::default());
+        let quorum = SimulatedStore::new(1, FaultRates::default());
         let identity = |chain_id, byte| Identity { chain_id, genesis: B256::repeat_byte(byte) };
         let chains = [identity(1, 1), identity(1, 2), identity(10, 0)];
         let mut keys = vec!["/a/other".to_owned(), "/a/x/owner".to_owned(), "/b/1/owner".to_owned()];
@@ -68,8 +68,8 @@ mod tests {
         let put = |key: &String| KeyOperation::Put { key: key.clone(), value: Bytes::from_static(b"{}") };
         let success = keys.iter().map(put).collect();
         let (comparisons, failure) = (Vec::new(), Vec::new());
-        engine.call(&EngineRequest::Transaction { comparisons, success, failure }).unwrap();
-        assert_eq!(list_chains(&engine, "/a/").unwrap(), chains);
-        assert_eq!(list_chains(&engine, "/c").unwrap(), []);
+        quorum.call(&QuorumRequest::Transaction { comparisons, success, failure }).unwrap();
+        assert_eq!(list_chains(&quorum, "/a/").unwrap(), chains);
+        assert_eq!(list_chains(&quorum, "/c").unwrap(), []);
     }
 }

@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_primitives::mutant;
 
 use super::{
     append_error::{AppendError, FenceError},
     beat_sender::BeatSender,
-    engine::{EngineRequest, KeyComparison, KeyOperation},
-    engine_error::EngineError,
     observation::{HeadEntry, Observation},
     owner::Owner,
     quorum_connection::{QuorumConnection, TransactionOutcome, encode_json},
+    quorum_error::QuorumStoreError,
     quorum_head::QuorumHead,
     quorum_keys::{MAX_PARTS, MAX_RECORD_SIZE, PART_SIZE},
+    quorum_store::{KeyComparison, KeyOperation, QuorumRequest},
     run_id::RunId,
 };
 
@@ -34,7 +33,7 @@ pub struct Fence {
     beats: u64,
 }
 
-/// An append as the engine stores it.
+/// An append as the quorum store stores it.
 #[derive(Clone, Debug)]
 pub struct QuorumAppend {
     pub sequence: u64,
@@ -47,12 +46,12 @@ pub struct QuorumAppend {
     pub record: Bytes,
 }
 
-/// Control over the wait for an engine that does not answer.
+/// Control over the wait for a quorum store that does not answer.
 pub struct Wait<'a> {
     /// Returns `true` to end the wait; checked before each round over the endpoints.
     pub stop: &'a dyn Fn() -> bool,
     /// Receives the error of each round and the time since the append began.
-    pub on_wait: &'a dyn Fn(&EngineError, Duration),
+    pub on_wait: &'a dyn Fn(&QuorumStoreError, Duration),
     /// Monotonic clock.
     pub clock: &'a dyn Fn() -> Duration,
 }
@@ -151,7 +150,7 @@ impl Fence {
         }
     }
 
-    /// Deletes the records below `first`, except that of the head, and compacts the engine.
+    /// Deletes the records below `first`, except that of the head, and compacts the quorum store.
     ///
     /// # Errors
     /// Returns [`FenceError`]. The call can be repeated after an error.
@@ -163,8 +162,8 @@ impl Fence {
             to: keys.record_part(first.min(head.head.sequence), 0),
         };
         let revision = self.write(vec![delete])?;
-        match self.connection.engine.call(&EngineRequest::Compact { revision }) {
-            Ok(_) | Err(EngineError::Revision { .. }) => Ok(()),
+        match self.connection.quorum.call(&QuorumRequest::Compact { revision }) {
+            Ok(_) | Err(QuorumStoreError::Revision { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -198,25 +197,15 @@ impl Fence {
         KeyOperation::Put { key, value: chunk(&append.record, index as usize) }
     }
 
-    fn part_request(&self, append: &QuorumAppend, index: u32) -> EngineRequest {
-        let mut comparisons = Vec::new();
-        if !mutant!("quorum-part-without-owner") {
-            comparisons.push(self.owner_comparison());
-        }
-        self.connection.guarded(comparisons, vec![self.put_part(append, index)])
+    fn part_request(&self, append: &QuorumAppend, index: u32) -> QuorumRequest {
+        self.connection.guarded(vec![self.owner_comparison()], vec![self.put_part(append, index)])
     }
 
     /// Returns the transaction that makes the append exist.
-    fn commit_request(&self, append: &QuorumAppend, head: &QuorumHead) -> EngineRequest {
+    fn commit_request(&self, append: &QuorumAppend, head: &QuorumHead) -> QuorumRequest {
         let keys = &self.connection.keys;
-        let mut comparisons = Vec::new();
-        if !mutant!("quorum-append-without-owner") {
-            comparisons.push(self.owner_comparison());
-        }
-        if !mutant!("quorum-append-without-head") {
-            let revision = self.head.map_or(0, |entry| entry.revision);
-            comparisons.push(KeyComparison { key: keys.head(), revision });
-        }
+        let revision = self.head.map_or(0, |entry| entry.revision);
+        let comparisons = vec![self.owner_comparison(), KeyComparison { key: keys.head(), revision }];
         let success = vec![
             self.put_part(append, head.parts - 1),
             // An earlier owner may have left more parts of a record that never existed.
@@ -231,8 +220,7 @@ impl Fence {
 
     /// Returns the revision of the head if it is this append: the answer of an earlier attempt was lost.
     fn find_append(&self, append: &QuorumAppend, observed: Observation) -> Result<u64, AppendError> {
-        let is_owner =
-            observed.owner_revision() == self.owner_revision || mutant!("quorum-repeat-without-owner");
+        let is_owner = observed.owner_revision() == self.owner_revision;
         match observed.head {
             Some(HeadEntry { head, revision })
                 if is_owner && head.sequence == append.sequence && head.hash == append.hash =>
@@ -266,7 +254,7 @@ pub(super) fn split_parts(record: &Bytes) -> Vec<Bytes> {
 /// Sends a transaction until it has a definite answer.
 fn send(
     connection: &QuorumConnection,
-    request: &EngineRequest,
+    request: &QuorumRequest,
     wait: &Wait<'_>,
     started: Duration,
 ) -> Result<TransactionOutcome, AppendError> {

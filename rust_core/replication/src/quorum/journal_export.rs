@@ -37,7 +37,7 @@ struct ExportHeader {
 /// File with the newest appends of a journal, verified when it was opened.
 ///
 /// After the header, each append has the hash of its content (32 bytes), the length of its record (4 bytes) and the
-/// record as the engine stores it. The file ends with the BLAKE3 hash of everything before.
+/// record as the quorum store stores it. The file ends with the BLAKE3 hash of everything before.
 #[derive(Debug)]
 pub struct JournalExport {
     path: PathBuf,

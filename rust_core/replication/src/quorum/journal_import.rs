@@ -1,17 +1,17 @@
-//! Copy of a journal into an engine that has lost its data.
+//! Copy of a journal into a quorum store that has lost its data.
 
 use alloy_primitives::B256;
 
 use super::{
-    engine::{KeyComparison, KeyOperation},
-    engine_error::EngineError,
     fence::{QuorumAppend, split_parts},
     journal_tail::{AppendSource, AppendSourceError, SourceAppend},
     observation::Observation,
     quorum_connection::encode_json,
+    quorum_error::QuorumStoreError,
     quorum_head::QuorumHead,
     quorum_log::QuorumLog,
     quorum_record::{QuorumRecord, RecordLink},
+    quorum_store::{KeyComparison, KeyOperation},
     quorum_tail::TailError,
     quorum_writer::position_after,
     record_hash::chain_hash,
@@ -20,7 +20,7 @@ use super::{
 /// Number of rounds over the endpoints until an unanswered write fails.
 const MAX_ROUNDS: usize = 20;
 
-/// Treatment of an engine that has appends of the chain.
+/// Treatment of a quorum store that has appends of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportMode {
     /// Rejects it.
@@ -40,28 +40,28 @@ pub struct ImportReport {
     pub head: QuorumHead,
 }
 
-/// Reasons why an engine was not changed, or its head was not written.
+/// Reasons why a quorum store was not changed, or its head was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error(transparent)]
     Source(#[from] AppendSourceError),
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    QuorumStore(#[from] QuorumStoreError),
     #[error("cannot read the appends of the engine: {0}")]
     Tail(TailError),
     #[error(
-        "the engine already has this chain up to append {head}: start the nodes as they are; with --force the import \
+        "the quorum already has this chain up to append {head}: start the nodes as they are; with --force the import \
          continues there if the source has that append"
     )]
     NotEmpty { head: u64 },
     #[error("the engine has append {head}, and the source ends before append {next}: nothing to import")]
-    EngineAhead { head: u64, next: u64 },
+    QuorumAhead { head: u64, next: u64 },
     #[error(
         "the engine ends with append {head}, and the source begins with append {first}: import into another prefix"
     )]
     Gap { head: u64, first: u64 },
     #[error(
-        "append {head} of the engine is not the one of the source: they are different histories; import into another \
+        "append {head} of the quorum is not the one of the source: they are different histories; import into another \
          prefix"
     )]
     OtherHistory { head: u64 },
@@ -79,10 +79,10 @@ struct ImportStart {
     previous: B256,
 }
 
-/// Writes the appends of a source into the engine, and then its head. No owner is written: the next node that is not
-/// a standby becomes it.
+/// Writes the appends of a source into the quorum store, and then its head. No owner is written: the next node that is
+/// not a standby becomes it.
 ///
-/// Until the head is written, the engine has no new append; an interrupted import can be repeated.
+/// Until the head is written, the quorum store has no new append; an interrupted import can be repeated.
 ///
 /// # Errors
 /// Returns [`ImportError`].
@@ -141,7 +141,7 @@ fn find_start(
     };
     let (head, next) = (entry.head.sequence, source.next());
     if next <= head.saturating_add(1) {
-        return Err(ImportError::EngineAhead { head, next });
+        return Err(ImportError::QuorumAhead { head, next });
     }
     if mode == ImportMode::OnlyEmpty {
         return Err(ImportError::NotEmpty { head });
@@ -206,7 +206,7 @@ fn write(log: &QuorumLog, observed: &Observation, operations: Vec<KeyOperation>)
 }
 
 /// Repeats a request without an answer. A client pauses between rounds.
-fn retry<T>(mut request: impl FnMut() -> Result<T, EngineError>) -> Result<T, EngineError> {
+fn retry<T>(mut request: impl FnMut() -> Result<T, QuorumStoreError>) -> Result<T, QuorumStoreError> {
     let mut rounds = 1;
     loop {
         match request() {

@@ -18,7 +18,7 @@ pub struct SourceAppend {
     pub records: Vec<Record>,
 }
 
-/// Appends of one journal in order, for a copy into an engine.
+/// Appends of one journal in order, for a copy into a quorum store.
 pub trait AppendSource {
     /// Returns the chain of the journal.
     fn identity(&self) -> Identity;

@@ -3,11 +3,11 @@
 use serde::de::DeserializeOwned;
 
 use super::{
-    engine::{KeyComparison, KeyOperation, KeyValue},
-    engine_error::EngineError,
     owner::Owner,
+    quorum_error::QuorumStoreError,
     quorum_head::QuorumHead,
     quorum_keys::QuorumKeys,
+    quorum_store::{KeyComparison, KeyOperation, KeyValue},
 };
 
 /// The owner with the mod revision of its key.
@@ -24,7 +24,7 @@ pub struct HeadEntry {
     pub revision: u64,
 }
 
-/// Owner, beat and head at one revision of the engine.
+/// Owner, beat and head at one revision of the quorum store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
     pub owner: Option<OwnerEntry>,
@@ -65,15 +65,15 @@ impl Observation {
         ]
     }
 
-    pub(super) fn decode(results: &[Vec<KeyValue>]) -> Result<Self, EngineError> {
+    pub(super) fn decode(results: &[Vec<KeyValue>]) -> Result<Self, QuorumStoreError> {
         let [owner, beat, head] = results else {
             let reason = format!("expected the results of 3 operations, got {}", results.len());
-            return Err(EngineError::invalid_response(reason));
+            return Err(QuorumStoreError::invalid_response(reason));
         };
-        let owner = owner.first().map(|entry| -> Result<_, EngineError> {
+        let owner = owner.first().map(|entry| -> Result<_, QuorumStoreError> {
             Ok(OwnerEntry { owner: decode_json(entry)?, revision: entry.revision })
         });
-        let head = head.first().map(|entry| -> Result<_, EngineError> {
+        let head = head.first().map(|entry| -> Result<_, QuorumStoreError> {
             Ok(HeadEntry { head: decode_json(entry)?, revision: entry.revision })
         });
         Ok(Self {
@@ -85,7 +85,7 @@ impl Observation {
 }
 
 /// Decodes a value that is stored as JSON.
-pub(super) fn decode_json<T: DeserializeOwned>(entry: &KeyValue) -> Result<T, EngineError> {
+pub(super) fn decode_json<T: DeserializeOwned>(entry: &KeyValue) -> Result<T, QuorumStoreError> {
     serde_json::from_slice(&entry.value)
-        .map_err(|e| EngineError::InvalidValue { key: entry.key.clone(), reason: e.to_string() })
+        .map_err(|e| QuorumStoreError::InvalidValue { key: entry.key.clone(), reason: e.to_string() })
 }

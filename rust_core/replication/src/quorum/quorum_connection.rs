@@ -1,4 +1,4 @@
-//! The engine together with the names of a chain's keys.
+//! The quorum store together with the names of a chain's keys.
 
 use std::sync::Arc;
 
@@ -7,16 +7,18 @@ use serde::Serialize;
 
 use super::{
     append_error::FenceError,
-    engine::{Engine, EngineRequest, EngineResponse, KeyComparison, KeyOperation, KeyRange, KeyValue},
-    engine_error::EngineError,
     observation::Observation,
+    quorum_error::QuorumStoreError,
     quorum_keys::QuorumKeys,
+    quorum_store::{
+        KeyComparison, KeyOperation, KeyRange, KeyValue, QuorumRequest, QuorumResponse, QuorumStore,
+    },
 };
 
-/// The engine together with the names of a chain's keys.
+/// The quorum store together with the names of a chain's keys.
 #[derive(Clone)]
 pub(super) struct QuorumConnection {
-    pub(super) engine: Arc<dyn Engine>,
+    pub(super) quorum: Arc<dyn QuorumStore>,
     pub(super) keys: QuorumKeys,
 }
 
@@ -28,29 +30,35 @@ pub(super) struct TransactionOutcome {
 }
 
 impl QuorumConnection {
-    pub(super) fn transaction(&self, request: &EngineRequest) -> Result<TransactionOutcome, EngineError> {
-        match self.engine.call(request)? {
-            EngineResponse::Transaction { succeeded, revision, results } => {
+    pub(super) fn transaction(
+        &self,
+        request: &QuorumRequest,
+    ) -> Result<TransactionOutcome, QuorumStoreError> {
+        match self.quorum.call(request)? {
+            QuorumResponse::Transaction { succeeded, revision, results } => {
                 Ok(TransactionOutcome { succeeded, revision, results })
             }
-            _ => Err(EngineError::invalid_response("expected the response of a transaction")),
+            _ => Err(QuorumStoreError::invalid_response("expected the response of a transaction")),
         }
     }
 
-    pub(super) fn range(&self, range: KeyRange) -> Result<Vec<KeyValue>, EngineError> {
-        match self.engine.call(&EngineRequest::Range(range))? {
-            EngineResponse::Range { entries, .. } => Ok(entries),
-            _ => Err(EngineError::invalid_response("expected the response of a range")),
+    pub(super) fn range(&self, range: KeyRange) -> Result<Vec<KeyValue>, QuorumStoreError> {
+        match self.quorum.call(&QuorumRequest::Range(range))? {
+            QuorumResponse::Range { entries, .. } => Ok(entries),
+            _ => Err(QuorumStoreError::invalid_response("expected the response of a range")),
         }
     }
 
     /// Executes operations without a condition.
-    pub(super) fn execute(&self, operations: Vec<KeyOperation>) -> Result<TransactionOutcome, EngineError> {
+    pub(super) fn execute(
+        &self,
+        operations: Vec<KeyOperation>,
+    ) -> Result<TransactionOutcome, QuorumStoreError> {
         let (comparisons, failure) = (Vec::new(), Vec::new());
-        self.transaction(&EngineRequest::Transaction { comparisons, success: operations, failure })
+        self.transaction(&QuorumRequest::Transaction { comparisons, success: operations, failure })
     }
 
-    pub(super) fn observe(&self) -> Result<Observation, EngineError> {
+    pub(super) fn observe(&self) -> Result<Observation, QuorumStoreError> {
         Observation::decode(&self.execute(Observation::reads(&self.keys))?.results)
     }
 
@@ -77,8 +85,8 @@ impl QuorumConnection {
         &self,
         comparisons: Vec<KeyComparison>,
         success: Vec<KeyOperation>,
-    ) -> EngineRequest {
-        EngineRequest::Transaction { comparisons, success, failure: Observation::reads(&self.keys) }
+    ) -> QuorumRequest {
+        QuorumRequest::Transaction { comparisons, success, failure: Observation::reads(&self.keys) }
     }
 }
 

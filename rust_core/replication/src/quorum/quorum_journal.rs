@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 use super::quorum_writer::QuorumWriter;
 
-/// A journal whose appends a majority of the engine holds before this machine does. So what it holds was
-/// acknowledged by the engine, and what is visible is in both.
+/// A journal whose appends a majority of the quorum store holds before this machine does. So what it holds was
+/// acknowledged by the quorum store, and what is visible is in both.
 pub struct QuorumJournal {
     local: LocalJournal,
     writer: Arc<Mutex<QuorumWriter>>,

@@ -2,7 +2,7 @@
 
 use foreseal_journal::Identity;
 
-use super::engine::KeyRange;
+use super::quorum_store::KeyRange;
 
 /// Size of the parts of a record in bytes; etcd accepts requests up to 1.5 MiB.
 pub const PART_SIZE: usize = 1 << 20;

@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use foreseal_primitives::mutant;
-
 use super::{
-    engine::{Engine, KeyOperation},
-    engine_error::EngineError,
     fence::Fence,
     member_entry::MemberEntry,
     observation::{Observation, decode_json},
     owner::Owner,
     quorum_connection::{QuorumConnection, encode_json},
+    quorum_error::QuorumStoreError,
     quorum_keys::QuorumKeys,
+    quorum_store::{KeyOperation, QuorumStore},
 };
 
-/// The journal of one chain in the engine.
+/// The journal of one chain in the quorum store.
 #[derive(Clone)]
 pub struct QuorumLog {
     pub(super) connection: QuorumConnection,
@@ -40,8 +38,8 @@ enum Attempted {
 
 impl QuorumLog {
     /// Returns the journal of a chain below these keys.
-    pub fn new(engine: Arc<dyn Engine>, keys: QuorumKeys) -> Self {
-        Self { connection: QuorumConnection { engine, keys } }
+    pub fn new(quorum: Arc<dyn QuorumStore>, keys: QuorumKeys) -> Self {
+        Self { connection: QuorumConnection { quorum, keys } }
     }
 
     /// Returns the names of the keys.
@@ -50,7 +48,7 @@ impl QuorumLog {
     }
 
     /// Reads owner, beat and head in one linearizable transaction.
-    pub fn observe(&self) -> Result<Observation, EngineError> {
+    pub fn observe(&self) -> Result<Observation, QuorumStoreError> {
         self.connection.observe()
     }
 
@@ -61,8 +59,8 @@ impl QuorumLog {
     /// owner, and the caller acquires the ownership again with that observation.
     ///
     /// # Errors
-    /// Returns the engine's error if the outcome is unknown or the request was rejected.
-    pub fn acquire(&self, seen: &Observation, owner: &Owner) -> Result<Acquired, EngineError> {
+    /// Returns the quorum store's error if the outcome is unknown or the request was rejected.
+    pub fn acquire(&self, seen: &Observation, owner: &Owner) -> Result<Acquired, QuorumStoreError> {
         let observed = match self.attempt(seen, owner)? {
             Attempted::Written { revision } => return Ok(self.won(owner, revision, seen)),
             Attempted::Observed(observed) => observed,
@@ -83,19 +81,9 @@ impl QuorumLog {
     }
 
     /// Makes one attempt to write `owner`. After an unanswered attempt, observes what changed.
-    fn attempt(&self, seen: &Observation, owner: &Owner) -> Result<Attempted, EngineError> {
+    fn attempt(&self, seen: &Observation, owner: &Owner) -> Result<Attempted, QuorumStoreError> {
         let keys = &self.connection.keys;
-        let [of_owner, of_beat, of_head] = seen.comparisons(keys);
-        let mut comparisons = Vec::new();
-        if !mutant!("quorum-acquire-without-owner") {
-            comparisons.push(of_owner);
-        }
-        if !mutant!("quorum-acquire-without-beat") {
-            comparisons.push(of_beat);
-        }
-        if !mutant!("quorum-acquire-without-head") {
-            comparisons.push(of_head);
-        }
+        let comparisons = Vec::from(seen.comparisons(keys));
         let put = KeyOperation::Put { key: keys.owner(), value: encode_json(owner) };
         let observed = match self.connection.transaction(&self.connection.guarded(comparisons, vec![put])) {
             Ok(outcome) if outcome.succeeded => {
@@ -119,21 +107,21 @@ impl QuorumLog {
     }
 
     /// Writes the entry of a member.
-    pub fn register(&self, member: &MemberEntry) -> Result<(), EngineError> {
+    pub fn register(&self, member: &MemberEntry) -> Result<(), QuorumStoreError> {
         let key = self.connection.keys.member(&member.key_name());
         self.connection.execute(vec![KeyOperation::Put { key, value: encode_json(member) }]).map(|_| ())
     }
 
     /// Deletes the entry with this [`key_name`](MemberEntry::key_name), so that the retention no longer respects the
     /// position of the member.
-    pub fn unregister(&self, name: &str) -> Result<(), EngineError> {
+    pub fn unregister(&self, name: &str) -> Result<(), QuorumStoreError> {
         let from = self.connection.keys.member(name);
         let to = format!("{from}\0");
         self.connection.execute(vec![KeyOperation::Delete { from, to }]).map(|_| ())
     }
 
     /// Lists the registered members by [`key_name`](MemberEntry::key_name).
-    pub fn members(&self) -> Result<Vec<MemberEntry>, EngineError> {
+    pub fn members(&self) -> Result<Vec<MemberEntry>, QuorumStoreError> {
         let entries = self.connection.range(self.connection.keys.members())?;
         entries.iter().map(decode_json).collect()
     }
@@ -152,13 +140,13 @@ mod tests {
     use super::*;
     use crate::quorum::{
         RunId,
-        simulated::{FaultRates, SimulatedEngine},
+        simulated::{FaultRates, SimulatedStore},
     };
 
     #[test]
     fn late_release_by_the_same_process_is_no_acquisition() {
         let keys = QuorumKeys::new("/test", &Identity { chain_id: 1, genesis: B256::ZERO });
-        let log = QuorumLog::new(Arc::new(SimulatedEngine::new(1, FaultRates::default())), keys);
+        let log = QuorumLog::new(Arc::new(SimulatedStore::new(1, FaultRates::default())), keys);
         let owner = |epoch| Owner {
             run_id: RunId([1; 16]),
             epoch,

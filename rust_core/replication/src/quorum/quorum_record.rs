@@ -1,4 +1,4 @@
-//! Encoding of an append as the engine stores it.
+//! Encoding of an append as the quorum store stores it.
 
 use alloy_primitives::B256;
 use foreseal_journal::Record;
@@ -23,7 +23,7 @@ pub struct RecordLink {
     pub hash: B256,
 }
 
-/// An append as the engine stores it: the inputs of execution, without its results.
+/// An append as the quorum store stores it: the inputs of execution, without its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumRecord {
     pub link: RecordLink,

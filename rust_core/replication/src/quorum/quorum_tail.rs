@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use super::{
-    engine::{KeyOperation, KeyRange, KeyValue},
-    engine_error::EngineError,
     observation::decode_json,
+    quorum_error::QuorumStoreError,
     quorum_head::QuorumHead,
     quorum_keys::{MAX_PARTS, PART_SIZE},
     quorum_log::QuorumLog,
     quorum_record::{QuorumRecord, QuorumRecordError},
+    quorum_store::{KeyOperation, KeyRange, KeyValue},
 };
 
 /// Number of keys of the first read; an attempt must transfer them in time.
@@ -32,7 +32,7 @@ pub enum TailError {
     #[error("append {sequence} of the engine is damaged: {reason}")]
     Damaged { sequence: u64, reason: String },
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    QuorumStore(#[from] QuorumStoreError),
 }
 
 /// Records in order, and the parts of the next one.
@@ -107,7 +107,7 @@ impl QuorumLog {
         }
     }
 
-    fn read_tail(&self, sequence: u64, part: u32, limit: u32) -> Result<TailRead, EngineError> {
+    fn read_tail(&self, sequence: u64, part: u32, limit: u32) -> Result<TailRead, QuorumStoreError> {
         let keys = &self.connection.keys;
         let range = KeyRange {
             from: keys.record_part(sequence, part),
@@ -118,7 +118,7 @@ impl QuorumLog {
         let operations = vec![KeyOperation::Get { key: keys.head() }, KeyOperation::Range(range)];
         let mut results = self.connection.execute(operations)?.results.into_iter();
         let (Some(head), Some(entries)) = (results.next(), results.next()) else {
-            return Err(EngineError::invalid_response("expected the results of 2 operations"));
+            return Err(QuorumStoreError::invalid_response("expected the results of 2 operations"));
         };
         Ok(TailRead { head: head.first().map(decode_json).transpose()?, entries })
     }

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use super::{
     append_error::{AppendError, FenceError},
     beat_sender::BeatSender,
-    engine_error::EngineError,
     fence::{Fence, QuorumAppend, Wait},
+    quorum_error::QuorumStoreError,
     quorum_log::QuorumLog,
     quorum_record::{QuorumRecord, RecordLink},
     record_hash::chain_hash,
@@ -24,12 +24,12 @@ const RELEASE_ATTEMPTS: u32 = 3;
 /// Time without an append after which the owner writes a beat.
 pub const BEAT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Health of the engine as the writer sees it.
+/// Health of the quorum store as the writer sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuorumHealth {
     /// Monotonic time since which no write was answered; `None` if the last one was.
     pub unanswered_since: Option<Duration>,
-    /// Newest error of the engine; `None` if the last write was answered.
+    /// Newest error of the quorum store; `None` if the last write was answered.
     pub last_error: Option<String>,
     /// Number of rounds over the endpoints that had no answer.
     pub unanswered_rounds: u64,
@@ -43,7 +43,7 @@ pub struct QuorumWriter {
     clock: Arc<dyn Clock>,
     /// Returns `true` once the node is stopping.
     stop: Box<dyn Fn() -> bool + Send>,
-    /// Receives the duration of each append to the engine.
+    /// Receives the duration of each append to the quorum store.
     on_append: Box<dyn Fn(Duration) + Send>,
     fence: Option<Fence>,
     /// Chain hash of the newest append.
@@ -58,7 +58,7 @@ pub struct QuorumWriter {
 
 impl QuorumWriter {
     /// Creates a writer without a fence. `stop` returns `true` once the node is stopping; `on_append` receives the
-    /// duration of each append to the engine.
+    /// duration of each append to the quorum store.
     pub fn new(
         log: QuorumLog,
         clock: Arc<dyn Clock>,
@@ -109,13 +109,13 @@ impl QuorumWriter {
     /// Ends the ownership, preferably in favour of `successor`. The fence is given up even after an error.
     ///
     /// # Errors
-    /// Returns an error if the engine did not confirm the release; standbys then wait for the usual silence.
+    /// Returns an error if the quorum store did not confirm the release; standbys then wait for the usual silence.
     pub fn release(&mut self, successor: Option<RunId>) -> Result<(), FenceError> {
         *self.beats.lock() = None;
         let Some(mut fence) = self.fence.take() else { return Ok(()) };
         let mut released = fence.release(successor);
         for _ in 1..RELEASE_ATTEMPTS {
-            if !matches!(released, Err(FenceError::Engine(_))) {
+            if !matches!(released, Err(FenceError::QuorumStore(_))) {
                 break;
             }
             released = fence.release(successor);
@@ -123,7 +123,7 @@ impl QuorumWriter {
         released
     }
 
-    /// Makes an append durable on a majority of the engine.
+    /// Makes an append durable on a majority of the quorum store.
     pub(super) fn append(
         &mut self,
         prepared: &PreparedAppend,
@@ -171,7 +171,7 @@ impl QuorumWriter {
                 Ok(true)
             }
             Err(FenceError::Fenced { owner }) => Err(superseded(owner.as_deref())),
-            Err(FenceError::Engine(error)) => {
+            Err(FenceError::QuorumStore(error)) => {
                 note_silence(&mut self.health.lock(), &error, now, Duration::ZERO);
                 Ok(false)
             }
@@ -186,7 +186,7 @@ impl QuorumWriter {
         match trimmed {
             Err(FenceError::Fenced { owner }) => Err(superseded(owner.as_deref())),
             // The trimmer repeats it.
-            Ok(()) | Err(FenceError::Engine(_)) => Ok(()),
+            Ok(()) | Err(FenceError::QuorumStore(_)) => Ok(()),
         }
     }
 
@@ -202,7 +202,7 @@ impl QuorumWriter {
     }
 }
 
-fn note_silence(health: &mut QuorumHealth, error: &EngineError, now: Duration, waited: Duration) {
+fn note_silence(health: &mut QuorumHealth, error: &QuorumStoreError, now: Duration, waited: Duration) {
     if health.unanswered_since.is_none() {
         tracing::warn!(%error, "the engine of the quorum journal does not answer: nothing becomes visible");
         health.unanswered_since = Some(now.saturating_sub(waited));

@@ -1,11 +1,11 @@
-//! List of the records in the engine.
+//! List of the records in the quorum store.
 
-use super::{engine::KeyRange, engine_error::EngineError, quorum_log::QuorumLog};
+use super::{quorum_error::QuorumStoreError, quorum_log::QuorumLog, quorum_store::KeyRange};
 
 /// Maximum number of keys of a read; an attempt must transfer them in time.
 const MAX_KEYS: u32 = 4096;
 
-/// A record with the number of its keys. The engine does not return the sizes of values without the values.
+/// A record with the number of its keys. The quorum store does not return the sizes of values without the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListedRecord {
     pub(super) sequence: u64,
@@ -14,7 +14,7 @@ pub(super) struct ListedRecord {
 
 impl QuorumLog {
     /// Lists the records below this sequence number in order.
-    pub(super) fn list_records(&self, end: u64) -> Result<Vec<ListedRecord>, EngineError> {
+    pub(super) fn list_records(&self, end: u64) -> Result<Vec<ListedRecord>, QuorumStoreError> {
         let keys = &self.connection.keys;
         let (mut from, to) = (keys.first_record(), keys.record_part(end, 0));
         let mut records: Vec<ListedRecord> = Vec::new();

@@ -1,4 +1,4 @@
-//! Removal of old records from the engine.
+//! Removal of old records from the quorum store.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl RecordTrimmer {
         self.retention.bytes()
     }
 
-    /// Removes old records if that is due at the monotonic time `now`. A failure of the engine is logged, and the
+    /// Removes old records if that is due at the monotonic time `now`. A failure of the quorum store is logged, and the
     /// trim repeated after a delay: the tick that calls this must not wait for it again and again.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl RecordTrimmer {
         }
         match self.trim(log, fence, now) {
             Ok(()) => self.failures = 0,
-            Err(FenceError::Engine(error)) => {
+            Err(FenceError::QuorumStore(error)) => {
                 let delay = MIN_RETRY_DELAY.saturating_mul(1 << self.failures.min(16)).min(MAX_RETRY_DELAY);
                 (self.failures, self.retry_at) = (self.failures + 1, now.saturating_add(delay));
                 tracing::warn!(%error, retry_s = delay.as_secs(), "cannot trim the quorum journal");

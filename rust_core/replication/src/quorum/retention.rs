@@ -1,4 +1,4 @@
-//! Number of records that the engine retains.
+//! Number of records that the quorum store retains.
 
 use std::collections::VecDeque;
 
@@ -64,7 +64,7 @@ impl Retention {
         self.appends >= TRIM_INTERVAL || self.bytes > MAX_RETAINED_BYTES
     }
 
-    /// Removes the records below `first` after their deletion from the engine.
+    /// Removes the records below `first` after their deletion from the quorum store.
     pub fn trim(&mut self, first: u64) {
         while let Some(record) = self.records.pop_front_if(|record| record.sequence < first) {
             self.bytes = self.bytes.saturating_sub(record.bytes);

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use foreseal_primitives::mutant;
-
 use super::{observation::Observation, run_id::RunId};
 
 /// Silence after which a standby takes over.
@@ -89,7 +87,7 @@ impl SilenceDetector {
     }
 
     fn is_continuous(last: &LastRead, at: Duration) -> bool {
-        at.saturating_sub(last.answered) <= MAX_READ_GAP || mutant!("quorum-silence-without-gap")
+        at.saturating_sub(last.answered) <= MAX_READ_GAP
     }
 
     fn judge(&self, observed: &Observation, quiet: Duration, feed: FeedPort) -> Silence {

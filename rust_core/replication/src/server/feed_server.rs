@@ -16,7 +16,7 @@ use super::{
     socket_listener::SocketListener,
 };
 use crate::{
-    ReplicationError,
+    error::ReplicationError,
     transport::{FeedAddress, FeedListener, FeedSecurity, ListenerLimits},
 };
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use alloy_primitives::Bytes;
-use foreseal_primitives::{mutant, wire::to_vec};
+use foreseal_primitives::wire::to_vec;
 
 use super::{
     ConnectionOrigin, FeedConfig, FeedSource,
@@ -193,9 +193,7 @@ impl<W: Write> FollowerSession<W> {
         };
         let found = self.source.config.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
         match found {
-            Some(append) if append.sequence == sequence && append.hash == hash => {
-                Ok(sequence + if mutant!("cursor-off-by-one") { 2 } else { 1 })
-            }
+            Some(append) if append.sequence == sequence && append.hash == hash => Ok(sequence + 1),
             Some(append) if append.sequence == sequence => Err(self.contradicted(sequence, next)),
             _ => Err(DisconnectReason::Dismissed(Ending::CursorGone)),
         }
@@ -218,7 +216,7 @@ impl<W: Write> FollowerSession<W> {
                     "a node on another machine has an append that is not here"
                 );
             }
-        } else if !accepted && !mutant!("ignore-cursor") {
+        } else if !accepted {
             let reason = format!(
                 "follower {:?} has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
                  acknowledged appends are lost; stop the node, then bring back the journal or run `foreseal journal repair`",

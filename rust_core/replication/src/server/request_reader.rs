@@ -9,13 +9,11 @@ use std::{
     },
 };
 
-use foreseal_primitives::mutant;
-
 use super::{
     ConnectionOrigin, FeedConfig, FeedSource, feed_source::Registration, peers::Peer, replies::Replies,
 };
 use crate::{
-    SubmitError,
+    submit_error::SubmitError,
     wire::{MAX_REQUEST_SIZE, Outcome, Request, Response, read_frame},
 };
 
@@ -87,7 +85,7 @@ impl RequestReader {
                 let reply = move |admitted| {
                     let outcome = Outcome::from_result(admitted);
                     // The effects of the submission on the pool are in the log by now.
-                    let at = if mutant!("answer-before-event") { 0 } else { log.status().end };
+                    let at = log.status().end;
                     own.replies.add(at, Response::Answer { number, outcome }.encode());
                     own.unanswered.fetch_sub(1, Ordering::AcqRel);
                     log.wake();

@@ -6,7 +6,9 @@ use alloy_primitives::Bytes;
 use foreseal_store::DamageReport;
 
 use crate::{
-    ConnectionOrigin, Phase, SubmissionCallback,
+    follower::SubmissionCallback,
+    phase::Phase,
+    server::ConnectionOrigin,
     wire::{SequencerReport, Welcome},
 };
 

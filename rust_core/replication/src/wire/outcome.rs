@@ -4,7 +4,7 @@ use alloy_primitives::B256;
 use foreseal_pool::{Admission, PoolError};
 use serde::{Deserialize, Serialize};
 
-use crate::SubmitError;
+use crate::submit_error::SubmitError;
 
 /// Response to a submission that a follower forwarded. It is sent after the effects of the submission on the
 /// pool.

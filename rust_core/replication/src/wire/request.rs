@@ -10,7 +10,7 @@ use super::{WireError, frame::framed};
 
 /// Version of the frames. The sequencer rejects a greeting with another version; the greeting's prefix never
 /// changes.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"FSEALFED";
 

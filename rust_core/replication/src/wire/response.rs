@@ -12,7 +12,11 @@ use super::{
     frame::framed,
     request::{VERSION, exact},
 };
-use crate::{Phase, PoolStart, Production, StoreStatus};
+use crate::{
+    phase::{Phase, PoolStart},
+    production::Production,
+    store_status::StoreStatus,
+};
 use foreseal_chain::FinalityDepth;
 
 /// The sequencer's block production settings, with which followers show what it would build.

@@ -5,8 +5,8 @@ use std::{cell::Cell, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_journal::{RawAppend, Record};
 use foreseal_replication::quorum::{
-    Acquired, AppendError, Engine, EngineError, Fence, Observation, Owner, QuorumAppend, QuorumKeys,
-    QuorumLog, QuorumRecord, RecordLink, RunId, Wait, chain_hash,
+    Acquired, AppendError, Fence, Observation, Owner, QuorumAppend, QuorumKeys, QuorumLog, QuorumRecord,
+    QuorumStore, QuorumStoreError, RecordLink, RunId, Wait, chain_hash,
 };
 use rand::{Rng, rngs::StdRng};
 
@@ -21,8 +21,8 @@ pub struct Contender {
 }
 
 impl Contender {
-    pub fn new(number: u8, engine: Arc<dyn Engine>, keys: QuorumKeys) -> Self {
-        let log = QuorumLog::new(engine, keys);
+    pub fn new(number: u8, quorum: Arc<dyn QuorumStore>, keys: QuorumKeys) -> Self {
+        let log = QuorumLog::new(quorum, keys);
         Self { log, number, run_id: RunId([number; 16]), fence: None, seen: None, pending: None }
     }
 
@@ -82,7 +82,7 @@ impl Contender {
         });
         let rounds = Cell::new(random.random_range(1..6_u32));
         let stop = || rounds.get() == 0;
-        let on_wait = |_: &EngineError, _| rounds.set(rounds.get() - 1);
+        let on_wait = |_: &QuorumStoreError, _| rounds.set(rounds.get() - 1);
         let wait = Wait { stop: &stop, on_wait: &on_wait, clock: &|| Duration::ZERO };
         match fence.append(&append, &wait) {
             Ok(()) => Some(append),

@@ -1,4 +1,4 @@
-//! Random contenders on an engine with random faults.
+//! Random contenders on a quorum store with random faults.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_journal::Identity;
 use foreseal_replication::quorum::{
     Fence, FenceError, Observation, QuorumAppend, QuorumKeys, QuorumLog, QuorumRecord, TailError,
-    simulated::{FaultRates, SimulatedEngine},
+    simulated::{FaultRates, SimulatedStore},
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -21,7 +21,7 @@ const FAULTS: FaultRates =
     FaultRates { lost_request: 40, lost_answer: 60, late: 80, doubled: 80, resent: 60 };
 
 struct Contest {
-    engine: Arc<SimulatedEngine>,
+    quorum: Arc<SimulatedStore>,
     keys: QuorumKeys,
     contenders: Vec<Contender>,
     random: StdRng,
@@ -33,12 +33,12 @@ struct Contest {
 
 impl Contest {
     fn new(seed: u64) -> Self {
-        let engine = Arc::new(SimulatedEngine::new(seed, FAULTS));
+        let quorum = Arc::new(SimulatedStore::new(seed, FAULTS));
         let keys = QuorumKeys::new("/test", &Identity { chain_id: 1, genesis: B256::ZERO });
         let count = 2 + u8::try_from(seed % 2).unwrap();
-        let contenders = (1..=count).map(|n| Contender::new(n, engine.clone(), keys.clone())).collect();
+        let contenders = (1..=count).map(|n| Contender::new(n, quorum.clone(), keys.clone())).collect();
         Self {
-            engine,
+            quorum,
             keys,
             contenders,
             random: StdRng::seed_from_u64(seed),
@@ -63,11 +63,11 @@ impl Contest {
             89..91 => self.contenders[index].restart(&mut self.random),
             91..93 => self.contenders[index].drop_fence(),
             93..95 => self.release(index),
-            95..96 => self.engine.lose_majority(),
-            96..97 => self.engine.exhaust_space(),
+            95..96 => self.quorum.lose_majority(),
+            96..97 => self.quorum.exhaust_space(),
             _ => {
-                self.engine.restore_majority();
-                self.engine.disarm();
+                self.quorum.restore_majority();
+                self.quorum.disarm();
             }
         }
     }
@@ -88,7 +88,7 @@ impl Contest {
             return;
         };
         if let Some(append) = self.contenders[index].append(&mut self.random) {
-            let owner = current_owner(&self.engine, &self.keys).unwrap();
+            let owner = current_owner(&self.quorum, &self.keys).unwrap();
             assert_eq!((owner.epoch, owner.released), (epoch, false), "acknowledged for a former owner");
             let other = self.acknowledged.insert(append.sequence, append);
             assert!(other.is_none(), "an append was acknowledged twice");
@@ -116,7 +116,10 @@ impl Contest {
         let first = fence.head().map_or(0, |head| head.sequence.saturating_sub(20));
         self.trimmed = self.trimmed.max(first);
         let result = fence.trim(first);
-        assert!(!matches!(&result, Err(FenceError::Engine(error)) if !error.is_transient()), "{result:?}");
+        assert!(
+            !matches!(&result, Err(FenceError::QuorumStore(error)) if !error.is_transient()),
+            "{result:?}"
+        );
     }
 
     fn read(&mut self, index: usize) {
@@ -126,7 +129,7 @@ impl Contest {
             Err(TailError::TooOld { wanted, first }) => {
                 assert!(wanted < self.trimmed && first <= self.trimmed, "{wanted} {first} {}", self.trimmed);
             }
-            Err(TailError::Engine(error)) => assert!(error.is_transient(), "{error}"),
+            Err(TailError::QuorumStore(error)) => assert!(error.is_transient(), "{error}"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -146,11 +149,11 @@ impl Contest {
 
     /// Ends all faults, and checks history and records.
     fn finish(self) -> u64 {
-        self.engine.restore_majority();
-        self.engine.disarm();
-        self.engine.set_faults(FaultRates::default());
-        self.engine.deliver_late();
-        let history = self.engine.history();
+        self.quorum.restore_majority();
+        self.quorum.disarm();
+        self.quorum.set_faults(FaultRates::default());
+        self.quorum.deliver_late();
+        let history = self.quorum.history();
         let appends = check_writes(&history, &self.keys);
         check_takeovers(&history, &self.keys, &self.takeovers);
         for (sequence, append) in &self.acknowledged {
@@ -158,7 +161,7 @@ impl Contest {
         }
         let newest = self.newest();
         let from = newest.map_or(0, |newest| self.trimmed.min(newest));
-        let records = QuorumLog::new(self.engine.clone(), self.keys.clone()).read_records(from, usize::MAX);
+        let records = QuorumLog::new(self.quorum.clone(), self.keys.clone()).read_records(from, usize::MAX);
         let records = records.unwrap();
         assert_eq!(records.last().map(|record| record.link.sequence), newest);
         self.check_records(from, &records);
@@ -166,7 +169,7 @@ impl Contest {
     }
 
     fn newest(&self) -> Option<u64> {
-        let log = QuorumLog::new(self.engine.clone(), self.keys.clone());
+        let log = QuorumLog::new(self.quorum.clone(), self.keys.clone());
         let Observation { head, .. } = log.observe().unwrap();
         head.map(|entry| entry.head.sequence)
     }
@@ -193,7 +196,7 @@ fn same_seed_gives_the_same_history() {
     let run = || {
         let mut contest = Contest::new(7);
         (0..100).for_each(|_| contest.act());
-        contest.engine.history()
+        contest.quorum.history()
     };
     assert!(run() == run());
 }

@@ -1,4 +1,4 @@
-//! The engine on a real etcd; skipped if it is not installed.
+//! The quorum store on a real etcd; skipped if it is not installed.
 
 use std::{
     path::Path,
@@ -8,9 +8,9 @@ use std::{
 };
 
 use foreseal_replication::quorum::{
-    Acquired, AppendError, CheckMode, Engine, EngineError, EngineFinding, EngineRequest, EngineResponse,
-    EtcdClientCertificate, EtcdEngine, EtcdSettings, EtcdTls, EtcdUser, KeyComparison, KeyOperation,
-    KeyRange, PART_SIZE, QuorumLog, QuorumRecord, RunId, TailError, check_engine, check_members,
+    Acquired, AppendError, CheckMode, EtcdClientCertificate, EtcdSettings, EtcdStore, EtcdTls, EtcdUser,
+    KeyComparison, KeyOperation, KeyRange, PART_SIZE, QuorumFinding, QuorumLog, QuorumRecord, QuorumRequest,
+    QuorumResponse, QuorumStore, QuorumStoreError, RunId, TailError, check_members, check_quorum_store,
 };
 
 use crate::{
@@ -22,8 +22,8 @@ fn put(key: &str, value: &[u8]) -> KeyOperation {
     KeyOperation::Put { key: key.to_owned(), value: value.to_vec().into() }
 }
 
-fn transaction(comparisons: Vec<KeyComparison>, success: Vec<KeyOperation>) -> EngineRequest {
-    EngineRequest::Transaction {
+fn transaction(comparisons: Vec<KeyComparison>, success: Vec<KeyOperation>) -> QuorumRequest {
+    QuorumRequest::Transaction {
         comparisons,
         success,
         failure: vec![KeyOperation::Get { key: "a".to_owned() }],
@@ -33,47 +33,47 @@ fn transaction(comparisons: Vec<KeyComparison>, success: Vec<KeyOperation>) -> E
 #[test]
 fn etcd_compares_revisions_and_reads_ranges() {
     let Some(etcd) = EtcdProcess::start(&[]) else { return };
-    let engine = etcd.engine();
+    let quorum = etcd.quorum();
     let absent = || vec![KeyComparison { key: "a".to_owned(), revision: 0 }];
     let create = transaction(absent(), vec![put("a", b"1"), put("b", b"2"), put("c", b"3")]);
     // Only a read may be repeated: an attempt whose answer is lost may have created the keys.
     let all = KeyRange { from: "a".to_owned(), to: "z".to_owned(), limit: 0, keys_only: true };
-    retry(|| engine.call(&EngineRequest::Range(all.clone())));
-    let EngineResponse::Transaction { succeeded: true, revision, .. } = engine.call(&create).unwrap() else {
+    retry(|| quorum.call(&QuorumRequest::Range(all.clone())));
+    let QuorumResponse::Transaction { succeeded: true, revision, .. } = quorum.call(&create).unwrap() else {
         panic!("the first transaction failed")
     };
-    let EngineResponse::Transaction { succeeded: false, results, .. } = engine.call(&create).unwrap() else {
+    let QuorumResponse::Transaction { succeeded: false, results, .. } = quorum.call(&create).unwrap() else {
         panic!("the key is present")
     };
     assert_eq!((&results[0][0].value[..], results[0][0].revision), (&b"1"[..], revision));
     let delete = KeyOperation::Delete { from: "b".to_owned(), to: "c".to_owned() };
-    engine.call(&transaction(Vec::new(), vec![delete])).unwrap();
+    quorum.call(&transaction(Vec::new(), vec![delete])).unwrap();
     let range = |limit, keys_only| {
         let (from, to) = ("a".to_owned(), "z".to_owned());
-        engine.call(&EngineRequest::Range(KeyRange { from, to, limit, keys_only })).unwrap()
+        quorum.call(&QuorumRequest::Range(KeyRange { from, to, limit, keys_only })).unwrap()
     };
-    let EngineResponse::Range { entries, more: false } = range(0, true) else { panic!("keys are missing") };
+    let QuorumResponse::Range { entries, more: false } = range(0, true) else { panic!("keys are missing") };
     let found: Vec<_> = entries.iter().map(|entry| (entry.key.as_str(), entry.value.len())).collect();
     assert_eq!(found, [("a", 0), ("c", 0)]);
-    assert!(matches!(range(1, false), EngineResponse::Range { entries, more: true } if entries.len() == 1));
-    engine.call(&EngineRequest::Compact { revision }).unwrap();
-    let repeated = engine.call(&EngineRequest::Compact { revision });
-    assert!(matches!(repeated, Err(EngineError::Revision { .. })), "{repeated:?}");
+    assert!(matches!(range(1, false), QuorumResponse::Range { entries, more: true } if entries.len() == 1));
+    quorum.call(&QuorumRequest::Compact { revision }).unwrap();
+    let repeated = quorum.call(&QuorumRequest::Compact { revision });
+    assert!(matches!(repeated, Err(QuorumStoreError::Revision { .. })), "{repeated:?}");
     let large = transaction(Vec::new(), vec![put("a", &vec![0; 3 << 20])]);
-    assert!(matches!(engine.call(&large), Err(EngineError::Rejected { .. })));
+    assert!(matches!(quorum.call(&large), Err(QuorumStoreError::Rejected { .. })));
 }
 
 #[test]
 fn etcd_holds_one_owner_and_its_appends() {
     let Some(etcd) = EtcdProcess::start(&[]) else { return };
-    let log = QuorumLog::new(Arc::new(etcd.engine()), keys());
+    let log = QuorumLog::new(Arc::new(etcd.quorum()), keys());
     let seen = retry(|| log.observe());
     let Acquired::Won(mut first) = log.acquire(&seen, &owner(1, 1)).unwrap() else { panic!("lost") };
     append_many(&mut first, 20, 17_000);
     let large = append_after(&first, 2 * PART_SIZE, 9);
     append(&mut first, &large, 100).unwrap();
     first.beat().unwrap();
-    let standby = QuorumLog::new(Arc::new(etcd.engine()), keys());
+    let standby = QuorumLog::new(Arc::new(etcd.quorum()), keys());
     let records = standby.read_records(0, usize::MAX).unwrap();
     assert_eq!(records.len(), 21);
     assert_eq!(records[20], QuorumRecord::decode(&large.record).unwrap());
@@ -96,11 +96,11 @@ fn etcd_holds_one_owner_and_its_appends() {
 #[test]
 fn check_of_a_single_etcd_finds_a_single_node() {
     let Some(etcd) = EtcdProcess::start(&[]) else { return };
-    let engine = etcd.engine();
+    let quorum = etcd.quorum();
     let started = Instant::now();
-    retry(|| engine.call(&EngineRequest::Members));
-    let report = check_engine(&engine, &keys(), &|| started.elapsed()).unwrap();
-    assert!(report.findings.contains(&EngineFinding::SingleNode), "{report:?}");
+    retry(|| quorum.call(&QuorumRequest::Members));
+    let report = check_quorum_store(&quorum, &keys(), &|| started.elapsed()).unwrap();
+    assert!(report.findings.contains(&QuorumFinding::SingleNode), "{report:?}");
     assert!(report.rejections(CheckMode::Forced).is_empty(), "{report:?}");
     assert!(report.hashes.iter().all(|hash| hash.hash.is_ok()), "{report:?}");
     assert!(report.database_bytes() > 0);
@@ -109,30 +109,30 @@ fn check_of_a_single_etcd_finds_a_single_node() {
 #[test]
 fn unreachable_etcd_does_not_answer() {
     let Some(etcd) = EtcdProcess::start(&[]) else { return };
-    let (settings, engine) = (etcd.settings(), etcd.engine());
-    let log = QuorumLog::new(Arc::new(engine), keys());
+    let (settings, quorum) = (etcd.settings(), etcd.quorum());
+    let log = QuorumLog::new(Arc::new(quorum), keys());
     retry(|| log.observe());
     drop(etcd);
-    for engine in [log, QuorumLog::new(Arc::new(EtcdEngine::new(&settings).unwrap()), keys())] {
-        let result = engine.observe();
-        assert!(matches!(result, Err(EngineError::Unanswered { .. })), "{result:?}");
+    for quorum in [log, QuorumLog::new(Arc::new(EtcdStore::new(&settings).unwrap()), keys())] {
+        let result = quorum.observe();
+        assert!(matches!(result, Err(QuorumStoreError::Unanswered { .. })), "{result:?}");
     }
 }
 
 #[test]
 fn rounds_pause_while_etcd_is_full() {
     let Some(etcd) = EtcdProcess::start(&["--quota-backend-bytes", "1000000"]) else { return };
-    let engine = etcd.engine();
-    retry(|| engine.call(&EngineRequest::Members));
+    let quorum = etcd.quorum();
+    retry(|| quorum.call(&QuorumRequest::Members));
     let write = transaction(Vec::new(), vec![put("a", &vec![0; PART_SIZE])]);
-    let is_full = || matches!(engine.call(&write), Err(EngineError::NoSpace { .. }));
+    let is_full = || matches!(quorum.call(&write), Err(QuorumStoreError::NoSpace { .. }));
     assert!((0..10).any(|_| is_full()), "the quota is smaller than a part");
     let started = Instant::now();
     assert!((0..4).all(|_| is_full()));
     assert!(started.elapsed() >= Duration::from_millis(200), "{:?}", started.elapsed());
-    let findings = check_members(&engine).unwrap().findings;
+    let findings = check_members(&quorum).unwrap().findings;
     let alarms: Vec<_> = findings.iter().filter(|finding| finding.code() == "alarm").collect();
-    assert!(matches!(*alarms, [EngineFinding::Alarm { alarm, .. }] if alarm == "NOSPACE"), "{alarms:?}");
+    assert!(matches!(*alarms, [QuorumFinding::Alarm { alarm, .. }] if alarm == "NOSPACE"), "{alarms:?}");
 }
 
 /// Creates an authority and a certificate for 127.0.0.1 that it signed; `false` if openssl is not installed.
@@ -167,16 +167,16 @@ fn connection_with_tls_verifies_both_certificates() {
         ["--cert-file", certificate, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", authority];
     let Some(etcd) = EtcdProcess::start(&flags) else { return };
     let client = EtcdClientCertificate { certificate_file: path("node.pem"), key_file: path("node.key") };
-    let engine = |ca_file, client| {
-        EtcdEngine::new(&EtcdSettings { tls: Some(EtcdTls { ca_file, client }), ..etcd.settings() })
+    let quorum = |ca_file, client| {
+        EtcdStore::new(&EtcdSettings { tls: Some(EtcdTls { ca_file, client }), ..etcd.settings() })
     };
-    let error = engine("/missing/ca.pem".into(), None).err().unwrap().to_string();
+    let error = quorum("/missing/ca.pem".into(), None).err().unwrap().to_string();
     assert!(error.contains("/missing/ca.pem"), "{error}");
-    let valid = engine(path("ca.pem"), Some(client)).unwrap().with_attempt_timeout(PATIENCE);
-    retry(|| valid.call(&EngineRequest::Members));
-    for other in [engine(path("ca.pem"), None).unwrap(), etcd.engine()] {
-        let result = other.call(&EngineRequest::Members);
-        assert!(matches!(result, Err(EngineError::Unanswered { .. })), "{result:?}");
+    let valid = quorum(path("ca.pem"), Some(client)).unwrap().with_attempt_timeout(PATIENCE);
+    retry(|| valid.call(&QuorumRequest::Members));
+    for other in [quorum(path("ca.pem"), None).unwrap(), etcd.quorum()] {
+        let result = other.call(&QuorumRequest::Members);
+        assert!(matches!(result, Err(QuorumStoreError::Unanswered { .. })), "{result:?}");
     }
 }
 
@@ -187,7 +187,7 @@ fn expired_token_is_renewed() {
         println!("skipped: etcdctl is not installed");
         return;
     }
-    retry(|| etcd.engine().call(&EngineRequest::Members));
+    retry(|| etcd.quorum().call(&QuorumRequest::Members));
     let endpoint = format!("127.0.0.1:{}", etcd.port);
     for command in ["user add root:secret", "user grant-role root root", "auth enable"] {
         let mut etcdctl = Command::new("etcdctl");
@@ -198,11 +198,11 @@ fn expired_token_is_renewed() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "secret\n").unwrap();
     let user = EtcdUser { name: "root".to_owned(), password_file: file.path().to_owned() };
-    let engine = EtcdEngine::new(&EtcdSettings { user: Some(user), ..etcd.settings() });
-    let log = QuorumLog::new(Arc::new(engine.unwrap()), keys());
+    let quorum = EtcdStore::new(&EtcdSettings { user: Some(user), ..etcd.settings() });
+    let log = QuorumLog::new(Arc::new(quorum.unwrap()), keys());
     retry(|| log.observe());
-    let anonymous = QuorumLog::new(Arc::new(etcd.engine()), keys());
-    assert!(matches!(anonymous.observe(), Err(EngineError::Rejected { .. })));
+    let anonymous = QuorumLog::new(Arc::new(etcd.quorum()), keys());
+    assert!(matches!(anonymous.observe(), Err(QuorumStoreError::Rejected { .. })));
     // Disabling and enabling authentication makes every token invalid.
     for command in ["--user root:secret auth disable", "auth enable"] {
         let mut etcdctl = Command::new("etcdctl");
@@ -210,13 +210,13 @@ fn expired_token_is_renewed() {
         assert!(etcdctl.output().unwrap().status.success(), "{command}");
     }
     let observed = log.observe();
-    assert!(observed.is_ok() || observed.as_ref().is_err_and(EngineError::is_transient), "{observed:?}");
+    assert!(observed.is_ok() || observed.as_ref().is_err_and(QuorumStoreError::is_transient), "{observed:?}");
     retry(|| log.observe());
     std::fs::write(file.path(), "wrong").unwrap();
-    let engine = EtcdEngine::new(&EtcdSettings {
+    let quorum = EtcdStore::new(&EtcdSettings {
         user: Some(EtcdUser { name: "root".to_owned(), password_file: file.path().to_owned() }),
         ..etcd.settings()
     });
-    let rejected = QuorumLog::new(Arc::new(engine.unwrap()), keys()).observe();
-    assert!(matches!(rejected, Err(EngineError::Rejected { .. })), "{rejected:?}");
+    let rejected = QuorumLog::new(Arc::new(quorum.unwrap()), keys()).observe();
+    assert!(matches!(rejected, Err(QuorumStoreError::Rejected { .. })), "{rejected:?}");
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use foreseal_replication::quorum::{EtcdEngine, EtcdSettings, EtcdUrl};
+use foreseal_replication::quorum::{EtcdSettings, EtcdStore, EtcdUrl};
 
 /// Time of an attempt, for a busy disk: only the first call of a test is repeated, while etcd starts.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -49,8 +49,8 @@ impl EtcdProcess {
         EtcdSettings { url, tls: None, user: None }
     }
 
-    pub fn engine(&self) -> EtcdEngine {
-        EtcdEngine::new(&self.settings()).unwrap().with_attempt_timeout(PATIENCE)
+    pub fn quorum(&self) -> EtcdStore {
+        EtcdStore::new(&self.settings()).unwrap().with_attempt_timeout(PATIENCE)
     }
 }
 

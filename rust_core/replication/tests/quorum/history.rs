@@ -1,11 +1,11 @@
-//! Checks of the engine's history: one owner per append, and nothing acknowledged is lost or changed.
+//! Checks of the quorum store's history: one owner per append, and nothing acknowledged is lost or changed.
 
 use std::collections::BTreeMap;
 
 use alloy_primitives::B256;
 use foreseal_replication::quorum::{
     Observation, Owner, QuorumHead, QuorumKeys,
-    simulated::{HistoryEntry, SimulatedEngine},
+    simulated::{HistoryEntry, SimulatedStore},
 };
 
 /// A successful takeover, with the observation on which it was based.
@@ -15,8 +15,8 @@ pub struct Takeover {
 }
 
 /// Returns the current owner, read without faults.
-pub fn current_owner(engine: &SimulatedEngine, keys: &QuorumKeys) -> Option<Owner> {
-    let history = engine.history();
+pub fn current_owner(quorum: &SimulatedStore, keys: &QuorumKeys) -> Option<Owner> {
+    let history = quorum.history();
     let entry = history.iter().rev().find(|entry| entry.key == keys.owner())?;
     Some(serde_json::from_slice(entry.value.as_ref()?).unwrap())
 }

@@ -1,13 +1,13 @@
-//! Disaster recovery: the newest appends of a journal are exported, and imported into an engine.
+//! Disaster recovery: the newest appends of a journal are exported, and imported into a quorum store.
 
 use std::{fs, path::Path, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_journal::{Identity, JournalOptions, LocalJournal, OfflineJournal, RealDisk, Record};
 use foreseal_replication::quorum::{
-    AppendSource, AppendSourceError, Engine, EngineRequest, ImportError, ImportMode, JournalExport,
-    JournalTail, KeyOperation, PART_SIZE, QuorumLog, SourceAppends, import_journal,
-    simulated::{FaultRates, SimulatedEngine},
+    AppendSource, AppendSourceError, ImportError, ImportMode, JournalExport, JournalTail, KeyOperation,
+    PART_SIZE, QuorumLog, QuorumRequest, QuorumStore, SourceAppends, import_journal,
+    simulated::{FaultRates, SimulatedStore},
     write_export,
 };
 
@@ -35,9 +35,9 @@ fn tail(datadir: &Path) -> JournalTail {
     JournalTail::open(&OfflineJournal::lock(datadir).unwrap()).unwrap()
 }
 
-fn start() -> (Arc<SimulatedEngine>, QuorumLog) {
-    let engine = Arc::new(SimulatedEngine::new(1, FaultRates::default()));
-    (engine.clone(), QuorumLog::new(engine, keys()))
+fn start() -> (Arc<SimulatedStore>, QuorumLog) {
+    let quorum = Arc::new(SimulatedStore::new(1, FaultRates::default()));
+    (quorum.clone(), QuorumLog::new(quorum, keys()))
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn tail_has_300_appends_and_begins_with_a_sealed_block() {
 }
 
 #[test]
-fn empty_engine_gets_records_and_head_without_owner() {
+fn an_empty_store_gets_records_and_head_without_owner() {
     let datadir = tempfile::tempdir().unwrap();
     write_journal(datadir.path(), 405, 1);
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let report = import_journal(&log, &tail(datadir.path()), ImportMode::OnlyEmpty).unwrap();
     assert_eq!((report.first, report.written, report.head.sequence), (105, 300, 404));
     let observed = log.observe().unwrap();
@@ -62,7 +62,7 @@ fn empty_engine_gets_records_and_head_without_owner() {
     assert_eq!(records.len(), 300);
     let mut fence = won(&log, 1);
     append_many(&mut fence, 1, 10);
-    drop(engine);
+    drop(quorum);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn second_import_continues_only_if_forced() {
     let (_, log) = start();
     import_journal(&log, &tail(datadir.path()), ImportMode::OnlyEmpty).unwrap();
     let again = import_journal(&log, &tail(datadir.path()), ImportMode::Continue);
-    assert!(matches!(again, Err(ImportError::EngineAhead { head: 19, next: 20 })), "{again:?}");
+    assert!(matches!(again, Err(ImportError::QuorumAhead { head: 19, next: 20 })), "{again:?}");
     write_journal(datadir.path(), 30, 1);
     let strict = import_journal(&log, &tail(datadir.path()), ImportMode::OnlyEmpty);
     assert!(matches!(strict, Err(ImportError::NotEmpty { head: 19 })), "{strict:?}");
@@ -99,10 +99,10 @@ fn other_history_is_rejected_even_if_forced() {
 fn import_with_lost_answers_is_complete() {
     let datadir = tempfile::tempdir().unwrap();
     write_journal(datadir.path(), 50, 1);
-    let (engine, log) = start();
-    engine.set_faults(FaultRates { lost_request: 100, lost_answer: 200, late: 0, doubled: 100, resent: 0 });
+    let (quorum, log) = start();
+    quorum.set_faults(FaultRates { lost_request: 100, lost_answer: 200, late: 0, doubled: 100, resent: 0 });
     let report = import_journal(&log, &tail(datadir.path()), ImportMode::OnlyEmpty).unwrap();
-    engine.set_faults(FaultRates::default());
+    quorum.set_faults(FaultRates::default());
     assert_eq!(log.observe().unwrap().head.unwrap().head, report.head);
     assert_eq!(log.read_records(0, usize::MAX).unwrap().len(), 50);
 }
@@ -114,11 +114,11 @@ fn late_repetitions_do_not_remove_imported_records() {
     let source = tail(datadir.path());
     for seed in 0..10 {
         let rates = FaultRates { doubled: 1000, ..FaultRates::default() };
-        let engine = Arc::new(SimulatedEngine::new(seed, rates));
-        let log = QuorumLog::new(engine.clone(), keys());
+        let quorum = Arc::new(SimulatedStore::new(seed, rates));
+        let log = QuorumLog::new(quorum.clone(), keys());
         import_journal(&log, &source, ImportMode::OnlyEmpty).unwrap();
-        engine.set_faults(FaultRates::default());
-        engine.deliver_late();
+        quorum.set_faults(FaultRates::default());
+        quorum.deliver_late();
         assert_eq!(log.read_records(20, usize::MAX).unwrap().len(), 300, "seed {seed}");
     }
 }
@@ -127,14 +127,14 @@ fn late_repetitions_do_not_remove_imported_records() {
 fn records_of_an_interrupted_import_are_removed() {
     let datadir = tempfile::tempdir().unwrap();
     write_journal(datadir.path(), 320, 1);
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let stray = [0, 19, 320, 400]
         .map(|sequence| KeyOperation::Put { key: keys().record_part(sequence, 0), value: vec![1].into() });
     let (comparisons, failure) = (Vec::new(), Vec::new());
-    engine.call(&EngineRequest::Transaction { comparisons, success: stray.to_vec(), failure }).unwrap();
+    quorum.call(&QuorumRequest::Transaction { comparisons, success: stray.to_vec(), failure }).unwrap();
     let report = import_journal(&log, &tail(datadir.path()), ImportMode::OnlyEmpty).unwrap();
     assert_eq!((report.first, report.head.sequence), (20, 319));
-    let history = engine.history();
+    let history = quorum.history();
     for sequence in [0, 19, 320, 400] {
         let key = keys().record_part(sequence, 0);
         assert_eq!(history.iter().rfind(|entry| entry.key == key).unwrap().value, None, "{sequence}");

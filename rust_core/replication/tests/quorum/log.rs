@@ -5,10 +5,10 @@ use std::{cell::Cell, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_journal::{Identity, Record};
 use foreseal_replication::quorum::{
-    Acquired, AppendError, Engine, EngineError, Fence, FenceError, KeyOperation, MemberEntry, Owner,
-    PART_SIZE, QuorumAppend, QuorumKeys, QuorumLog, QuorumRecord, RecordLink, RunId, TailError, Wait,
+    Acquired, AppendError, Fence, FenceError, KeyOperation, MemberEntry, Owner, PART_SIZE, QuorumAppend,
+    QuorumKeys, QuorumLog, QuorumRecord, QuorumStore, QuorumStoreError, RecordLink, RunId, TailError, Wait,
     chain_hash,
-    simulated::{FaultRates, SimulatedEngine},
+    simulated::{FaultRates, SimulatedStore},
 };
 
 const LOST_ANSWERS: FaultRates =
@@ -21,9 +21,9 @@ pub fn keys() -> QuorumKeys {
     QuorumKeys::new("/test", &Identity { chain_id: 1, genesis: B256::ZERO })
 }
 
-fn start() -> (Arc<SimulatedEngine>, QuorumLog) {
-    let engine = Arc::new(SimulatedEngine::new(1, FaultRates::default()));
-    (engine.clone(), QuorumLog::new(engine, keys()))
+fn start() -> (Arc<SimulatedStore>, QuorumLog) {
+    let quorum = Arc::new(SimulatedStore::new(1, FaultRates::default()));
+    (quorum.clone(), QuorumLog::new(quorum, keys()))
 }
 
 pub fn owner(run: u8, epoch: u64) -> Owner {
@@ -60,7 +60,7 @@ pub fn append_after(fence: &Fence, size: usize, fill: u8) -> QuorumAppend {
 pub fn append(fence: &mut Fence, append: &QuorumAppend, rounds: u32) -> Result<(), AppendError> {
     let left = Cell::new(rounds);
     let stop = || left.get() == 0;
-    let on_wait = |_: &EngineError, _| left.set(left.get() - 1);
+    let on_wait = |_: &QuorumStoreError, _| left.set(left.get() - 1);
     fence.append(append, &Wait { stop: &stop, on_wait: &on_wait, clock: &|| Duration::ZERO })
 }
 
@@ -97,15 +97,15 @@ fn appends_of_every_size_are_read_back() {
 
 #[test]
 fn append_with_lost_answer_is_found() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let mut fence = won(&log, 1);
     append_many(&mut fence, 1, 10);
-    engine.set_faults(LOST_ANSWERS);
+    quorum.set_faults(LOST_ANSWERS);
     let next = append_after(&fence, 2 * PART_SIZE, 8);
     assert_eq!(append(&mut fence, &next, 1), Err(AppendError::Stopped));
     assert_eq!(append(&mut fence, &next, 4), Err(AppendError::Stopped));
     let other = append_after(&fence, 10, 9);
-    engine.set_faults(FaultRates::default());
+    quorum.set_faults(FaultRates::default());
     let unresolved = AppendError::Unresolved { sequence: 1, unresolved: 1 };
     assert_eq!(append(&mut fence, &other, 1), Err(unresolved));
     append(&mut fence, &next, 1).unwrap();
@@ -115,12 +115,12 @@ fn append_with_lost_answer_is_found() {
 
 #[test]
 fn append_that_exists_under_a_former_owner_is_not_acknowledged() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let mut first = won(&log, 1);
-    engine.set_faults(LOST_ANSWERS);
+    quorum.set_faults(LOST_ANSWERS);
     let next = append_after(&first, 10, 8);
     assert_eq!(append(&mut first, &next, 1), Err(AppendError::Stopped));
-    engine.set_faults(FaultRates::default());
+    quorum.set_faults(FaultRates::default());
     let second = won(&log, 2);
     assert_eq!(second.head().unwrap().hash, next.hash);
     let result = append(&mut first, &next, 1);
@@ -132,17 +132,17 @@ fn append_that_exists_under_a_former_owner_is_not_acknowledged() {
 
 #[test]
 fn late_append_of_a_former_owner_has_no_effect() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let mut first = won(&log, 1);
     append_many(&mut first, 1, 10);
-    engine.set_faults(LATE);
+    quorum.set_faults(LATE);
     let late = append_after(&first, 3 * PART_SIZE, 8);
     assert_eq!(append(&mut first, &late, 1), Err(AppendError::Stopped));
-    engine.set_faults(FaultRates::default());
+    quorum.set_faults(FaultRates::default());
     let mut second = won(&log, 2);
     let other = append_after(&second, 10, 9);
     append(&mut second, &other, 1).unwrap();
-    engine.deliver_late();
+    quorum.deliver_late();
     let records = log.read_records(0, usize::MAX).unwrap();
     assert_eq!(records.len(), 2);
     assert_eq!(records[1], QuorumRecord::decode(&other.record).unwrap());
@@ -150,38 +150,38 @@ fn late_append_of_a_former_owner_has_no_effect() {
 
 #[test]
 fn parts_of_an_abandoned_append_are_deleted() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let mut first = won(&log, 1);
     let abandoned = append_after(&first, 3 * PART_SIZE, 8);
-    engine.set_faults(LOST_ANSWERS);
+    quorum.set_faults(LOST_ANSWERS);
     assert_eq!(append(&mut first, &abandoned, 1), Err(AppendError::Stopped));
-    engine.set_faults(FaultRates::default());
+    quorum.set_faults(FaultRates::default());
     // The second part, as if the attempt had continued before the takeover.
     let key = keys().record_part(0, 1);
     let put = KeyOperation::Put { key: key.clone(), value: vec![1; 10].into() };
-    let request = foreseal_replication::quorum::EngineRequest::Transaction {
+    let request = foreseal_replication::quorum::QuorumRequest::Transaction {
         comparisons: Vec::new(),
         success: vec![put],
         failure: Vec::new(),
     };
-    engine.call(&request).unwrap();
+    quorum.call(&request).unwrap();
     let mut second = won(&log, 2);
     append_many(&mut second, 2, 10);
     assert_eq!(log.read_records(0, usize::MAX).unwrap().len(), 2);
-    let last = engine.history().into_iter().rfind(|entry| entry.key == key).unwrap();
+    let last = quorum.history().into_iter().rfind(|entry| entry.key == key).unwrap();
     assert_eq!(last.value, None);
 }
 
 #[test]
 fn unanswered_takeover_is_resolved_by_observation() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let seen = log.observe().unwrap();
-    engine.set_faults(LOST_REQUESTS);
+    quorum.set_faults(LOST_REQUESTS);
     assert!(log.acquire(&seen, &owner(1, 1)).is_err_and(|error| error.is_transient()));
-    engine.set_faults(LATE);
+    quorum.set_faults(LATE);
     assert!(log.acquire(&seen, &owner(1, 1)).is_err_and(|error| error.is_transient()));
-    engine.set_faults(FaultRates::default());
-    engine.deliver_late();
+    quorum.set_faults(FaultRates::default());
+    quorum.deliver_late();
     assert!(matches!(log.acquire(&seen, &owner(2, 1)), Ok(Acquired::Lost(_))));
     let Acquired::Won(mut fence) = log.acquire(&seen, &owner(1, 1)).unwrap() else { panic!("lost") };
     append_many(&mut fence, 2, 10);
@@ -204,13 +204,13 @@ fn takeover_fails_after_any_change() {
 
 #[test]
 fn release_ends_appends_and_names_the_successor() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let mut fence = won(&log, 1);
     append_many(&mut fence, 1, 10);
-    engine.set_faults(LOST_ANSWERS);
+    quorum.set_faults(LOST_ANSWERS);
     let successor = Some(RunId([2; 16]));
-    assert!(matches!(fence.release(successor), Err(FenceError::Engine(_))));
-    engine.set_faults(FaultRates::default());
+    assert!(matches!(fence.release(successor), Err(FenceError::QuorumStore(_))));
+    quorum.set_faults(FaultRates::default());
     fence.release(successor).unwrap();
     let next = append_after(&fence, 10, 8);
     let result = append(&mut fence, &next, 1);
@@ -224,16 +224,16 @@ fn release_ends_appends_and_names_the_successor() {
 
 #[test]
 fn append_waits_while_space_is_exhausted() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let mut fence = won(&log, 1);
-    engine.exhaust_space();
+    quorum.exhaust_space();
     let next = append_after(&fence, 10, 8);
     let left = Cell::new(3);
-    let on_wait = |error: &EngineError, _| {
-        assert!(matches!(error, EngineError::NoSpace { .. }), "{error}");
+    let on_wait = |error: &QuorumStoreError, _| {
+        assert!(matches!(error, QuorumStoreError::NoSpace { .. }), "{error}");
         left.set(left.get() - 1);
         if left.get() == 0 {
-            engine.disarm();
+            quorum.disarm();
         }
     };
     fence.append(&next, &Wait { stop: &|| false, on_wait: &on_wait, clock: &|| Duration::ZERO }).unwrap();
@@ -242,7 +242,7 @@ fn append_waits_while_space_is_exhausted() {
 
 #[test]
 fn trimmed_records_are_too_old() {
-    let (engine, log) = start();
+    let (quorum, log) = start();
     let mut fence = won(&log, 1);
     append_many(&mut fence, 20, 10);
     fence.trim(15).unwrap();
@@ -254,12 +254,12 @@ fn trimmed_records_are_too_old() {
     assert_eq!(log.read_records(19, usize::MAX).unwrap().len(), 1);
     // A part that arrives after its record was deleted.
     let put = KeyOperation::Put { key: keys().record_part(18, 0), value: vec![1; 10].into() };
-    let request = foreseal_replication::quorum::EngineRequest::Transaction {
+    let request = foreseal_replication::quorum::QuorumRequest::Transaction {
         comparisons: Vec::new(),
         success: vec![put],
         failure: Vec::new(),
     };
-    engine.call(&request).unwrap();
+    quorum.call(&request).unwrap();
     assert!(matches!(log.read_records(17, 1), Err(TailError::TooOld { wanted: 17, .. })));
 }
 

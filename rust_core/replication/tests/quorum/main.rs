@@ -1,4 +1,4 @@
-//! The quorum journal: encoding of records, contenders on a simulated engine, and a real etcd.
+//! The quorum journal: encoding of records, contenders on a simulated quorum store, and a real etcd.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -6,16 +6,17 @@ use std::sync::{
 };
 
 use foreseal_replication::quorum::{
-    Engine, EngineError, EngineRequest, EngineResponse, KeyOperation, PART_SIZE, QuorumLog, TailError,
-    simulated::{FaultRates, SimulatedEngine},
+    KeyOperation, PART_SIZE, QuorumLog, QuorumRequest, QuorumResponse, QuorumStore, QuorumStoreError,
+    TailError,
+    simulated::{FaultRates, SimulatedStore},
 };
 use parking_lot::Mutex;
 
 use crate::log::{append, append_after, append_many, keys, won};
 
-/// An engine whose large answers do not arrive in time.
-struct SlowEngine {
-    inner: SimulatedEngine,
+/// A quorum store whose large answers do not arrive in time.
+struct SlowStore {
+    inner: SimulatedStore,
     max_bytes: Mutex<usize>,
     /// Number of the next answers with values that are lost.
     lost: AtomicU32,
@@ -23,22 +24,22 @@ struct SlowEngine {
     limits: Mutex<Vec<u32>>,
 }
 
-impl SlowEngine {
+impl SlowStore {
     fn new() -> Arc<Self> {
-        let inner = SimulatedEngine::new(1, FaultRates::default());
+        let inner = SimulatedStore::new(1, FaultRates::default());
         let max_bytes = Mutex::new(usize::MAX);
         Arc::new(Self { inner, max_bytes, lost: AtomicU32::new(0), limits: Mutex::default() })
     }
 }
 
-impl Engine for SlowEngine {
-    fn call(&self, request: &EngineRequest) -> Result<EngineResponse, EngineError> {
+impl QuorumStore for SlowStore {
+    fn call(&self, request: &QuorumRequest) -> Result<QuorumResponse, QuorumStoreError> {
         let response = self.inner.call(request)?;
-        if let EngineRequest::Range(range) = request {
+        if let QuorumRequest::Range(range) = request {
             self.limits.lock().push(range.limit);
         }
-        let EngineRequest::Transaction { success, .. } = request else { return Ok(response) };
-        let EngineResponse::Transaction { results, .. } = &response else { return Ok(response) };
+        let QuorumRequest::Transaction { success, .. } = request else { return Ok(response) };
+        let QuorumResponse::Transaction { results, .. } = &response else { return Ok(response) };
         let is_read = success.iter().any(|operation| matches!(operation, KeyOperation::Range(_)));
         let bytes: usize = results.iter().flatten().map(|entry| entry.value.len()).sum();
         let is_lost = || {
@@ -46,7 +47,7 @@ impl Engine for SlowEngine {
             self.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
         };
         if is_read && (bytes > *self.max_bytes.lock() || is_lost()) {
-            return Err(EngineError::Unanswered { reason: "too slow".to_owned() });
+            return Err(QuorumStoreError::Unanswered { reason: "too slow".to_owned() });
         }
         Ok(response)
     }
@@ -65,36 +66,36 @@ fn read_all(log: &QuorumLog, end: u64) -> u32 {
 
 #[test]
 fn slow_connection_reads_large_records_part_by_part() {
-    let engine = SlowEngine::new();
-    let log = QuorumLog::new(engine.clone(), keys());
+    let quorum = SlowStore::new();
+    let log = QuorumLog::new(quorum.clone(), keys());
     let mut fence = won(&log, 1);
     for size in [10, 5 * PART_SIZE, 10, 3 * PART_SIZE, 10] {
         let next = append_after(&fence, size, 7);
         append(&mut fence, &next, 1).unwrap();
     }
     assert_eq!(read_all(&log, 5), 1);
-    *engine.max_bytes.lock() = PART_SIZE + 1000;
+    *quorum.max_bytes.lock() = PART_SIZE + 1000;
     let calls = read_all(&log, 5);
     assert!(calls <= 5, "{calls}");
 }
 
 #[test]
 fn complete_records_are_returned_if_a_later_read_is_lost() {
-    let engine = SlowEngine::new();
-    let log = QuorumLog::new(engine.clone(), keys());
+    let quorum = SlowStore::new();
+    let log = QuorumLog::new(quorum.clone(), keys());
     let mut fence = won(&log, 1);
     append_many(&mut fence, 3, 3 * PART_SIZE);
-    engine.lost.store(2, Ordering::Relaxed);
+    quorum.lost.store(2, Ordering::Relaxed);
     assert_eq!(log.read_records(0, usize::MAX).unwrap().len(), 3, "the first reads are repeated");
-    engine.lost.store(3, Ordering::Relaxed);
+    quorum.lost.store(3, Ordering::Relaxed);
     let error = log.read_records(0, usize::MAX).unwrap_err();
-    assert!(matches!(error, TailError::Engine(EngineError::Unanswered { .. })), "{error:?}");
+    assert!(matches!(error, TailError::QuorumStore(QuorumStoreError::Unanswered { .. })), "{error:?}");
 }
 
 #[test]
 fn gap_is_explained_by_one_key() {
-    let engine = SlowEngine::new();
-    let log = QuorumLog::new(engine.clone(), keys());
+    let quorum = SlowStore::new();
+    let log = QuorumLog::new(quorum.clone(), keys());
     let mut fence = won(&log, 1);
     append_many(&mut fence, 50, 10);
     fence.trim(20).unwrap();
@@ -102,9 +103,9 @@ fn gap_is_explained_by_one_key() {
     assert_eq!(log.read_records(7, usize::MAX).unwrap_err(), too_old);
     let delete = KeyOperation::Delete { from: keys().record_part(30, 0), to: keys().record_part(31, 0) };
     let (comparisons, failure) = (Vec::new(), Vec::new());
-    engine.call(&EngineRequest::Transaction { comparisons, success: vec![delete], failure }).unwrap();
+    quorum.call(&QuorumRequest::Transaction { comparisons, success: vec![delete], failure }).unwrap();
     assert_eq!(log.read_records(20, usize::MAX).unwrap().len(), 10);
     let damaged = log.read_records(30, usize::MAX).unwrap_err();
     assert!(matches!(damaged, TailError::Damaged { sequence: 30, .. }), "{damaged:?}");
-    assert_eq!(*engine.limits.lock(), [1, 1]);
+    assert_eq!(*quorum.limits.lock(), [1, 1]);
 }

@@ -7,7 +7,7 @@ use foreseal_chain::SteppedClock;
 use foreseal_journal::{Identity, Journal, JournalOptions, LocalJournal, RealDisk, Record};
 use foreseal_replication::quorum::{
     BEAT_INTERVAL, MemberEntry, QuorumHealth, QuorumJournal, QuorumLog, QuorumWriter, RunId, TailError,
-    simulated::{FaultRates, SimulatedEngine},
+    simulated::{FaultRates, SimulatedStore},
 };
 use parking_lot::Mutex;
 
@@ -15,7 +15,7 @@ use crate::log::{append, append_after, keys, won};
 
 /// A process with its own journal that owns the chain again and again.
 struct Process {
-    engine: Arc<SimulatedEngine>,
+    quorum: Arc<SimulatedStore>,
     log: QuorumLog,
     clock: Arc<SteppedClock>,
     writer: Arc<Mutex<QuorumWriter>>,
@@ -25,8 +25,8 @@ struct Process {
 
 impl Process {
     fn new() -> Self {
-        let engine = Arc::new(SimulatedEngine::new(1, FaultRates::default()));
-        let log = QuorumLog::new(engine.clone(), keys());
+        let quorum = Arc::new(SimulatedStore::new(1, FaultRates::default()));
+        let log = QuorumLog::new(quorum.clone(), keys());
         let clock = Arc::<SteppedClock>::default();
         let (stop, on_append) = (Box::new(|| false), Box::new(|_| {}));
         let writer = QuorumWriter::new(log.clone(), clock.clone(), stop, on_append);
@@ -35,7 +35,7 @@ impl Process {
         let options = JournalOptions::new(Identity { chain_id: 1, genesis: B256::ZERO }, [7; 32]);
         let (local, _) = LocalJournal::open(folder.path(), Arc::new(RealDisk), options).unwrap();
         let journal = QuorumJournal::new(local, writer.clone());
-        Self { engine, log, clock, writer, journal, _folder: folder }
+        Self { quorum, log, clock, writer, journal, _folder: folder }
     }
 
     /// Acquires the ownership as another run of the process.
@@ -56,7 +56,7 @@ impl Process {
         self.journal.beat().unwrap()
     }
 
-    /// Returns the sequence number of the oldest record in the engine.
+    /// Returns the sequence number of the oldest record in the quorum store.
     fn oldest(&self) -> u64 {
         match self.log.read_records(0, 1) {
             Err(TailError::TooOld { first, .. }) => first,
@@ -99,10 +99,10 @@ fn append_without_step_has_the_position_of_the_head() {
 fn answered_write_clears_the_error() {
     let mut process = Process::new();
     process.lead(1);
-    process.engine.lose_majority();
+    process.quorum.lose_majority();
     assert!(!process.beat_after(BEAT_INTERVAL));
     assert!(process.health().last_error.is_some());
-    process.engine.restore_majority();
+    process.quorum.restore_majority();
     assert!(process.beat_after(BEAT_INTERVAL));
     let health = process.health();
     assert_eq!((health.last_error, health.unanswered_since), (None, None));
@@ -128,9 +128,9 @@ fn failed_trim_is_repeated_after_a_delay() {
     let mut process = Process::new();
     process.lead(1);
     process.append(400);
-    process.engine.lose_majority();
+    process.quorum.lose_majority();
     process.beat_after(Duration::ZERO);
-    process.engine.restore_majority();
+    process.quorum.restore_majority();
     process.beat_after(Duration::from_millis(900));
     assert_eq!(process.oldest(), 0);
     process.beat_after(Duration::from_millis(100));

@@ -1,6 +1,13 @@
 //! Impersonation of accounts on a development node.
 
-use crate::{Access, Argument, Context, Error, Kind, Method, json::NULL, params::Params};
+use crate::{
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
+    json::NULL,
+    method::{Access, Method},
+    params::Params,
+};
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const ENABLED: Argument = Argument::required("enabled", Kind::Boolean);

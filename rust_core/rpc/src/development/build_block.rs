@@ -12,8 +12,12 @@ use foreseal_primitives::{Block, Transaction};
 use foreseal_state::BlockHashes;
 
 use crate::{
-    Access, Argument, Context, DevelopmentError, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    development::DevelopmentError,
+    errors::Error,
     json::{Object, write_data, write_withdrawal},
+    method::{Access, Method},
     params::{Params, PayloadAttributes},
 };
 

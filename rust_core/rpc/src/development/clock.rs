@@ -1,8 +1,11 @@
 //! Clock of the chain. Results are plain JSON numbers, as in anvil.
 
 use crate::{
-    Access, Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::NULL,
+    method::{Access, Method},
     params::{Number, Params},
 };
 

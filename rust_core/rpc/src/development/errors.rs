@@ -16,8 +16,6 @@ pub enum DevelopmentError {
     UnknownAccount(Address),
     #[error("from is missing, and the node has no accounts")]
     NoAccounts,
-    #[error("a transaction with authorizations needs a recipient")]
-    NoRecipient,
     #[error("blob transactions are not sent in this way: sign them with their sidecar")]
     Blobs,
     #[error("transaction {index} of the reorg: {why}")]

@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256, Signature};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::DevelopmentError;
-use crate::Limit;
+use crate::errors::Limit;
 
 /// Private key and the address of its account.
 #[derive(Clone, Copy)]

@@ -6,8 +6,11 @@ use foreseal_pool::DropReason;
 use foreseal_scheduler::{Stopped, checkpoint};
 
 use crate::{
-    Access, Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::{NULL, write_data},
+    method::{Access, Method},
     params::{MineOptions, Number, Params},
 };
 

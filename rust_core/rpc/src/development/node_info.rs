@@ -7,9 +7,12 @@ use foreseal_primitives::ForkPoint;
 use foreseal_state::BlockHashes;
 
 use crate::{
-    Access, Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
     chain::version_of_client,
+    context::Context,
+    errors::Error,
     json::{NULL, Object},
+    method::{Access, Method},
     params::{Params, ResetOptions},
 };
 

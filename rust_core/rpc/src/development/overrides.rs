@@ -5,8 +5,11 @@ use alloy_primitives::{Address, B256, Bytes};
 use foreseal_primitives::{Change, Override};
 
 use crate::{
-    Access, Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::NULL,
+    method::{Access, Method},
     params::{Amount, Number, Params},
 };
 

@@ -3,8 +3,11 @@
 use alloy_primitives::{Address, B256, Bytes, eip191_hash_message};
 
 use crate::{
-    Access, Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::{write_data, write_list},
+    method::{Access, Method},
     params::{Params, Password, TypedData},
 };
 

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use foreseal_primitives::Transaction;
 
 use crate::{
-    Access, Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::{NULL, write_quantity},
+    method::{Access, Method},
     params::{Amount, Number, Params, ReorgPairs},
 };
 

@@ -7,8 +7,12 @@ use foreseal_node::{DumpedAccount, Sequencer};
 use serde::Deserialize;
 
 use crate::{
-    Access, Argument, Context, DevelopmentError, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    development::DevelopmentError,
+    errors::Error,
     json::{Object, write_data},
+    method::{Access, Method},
     params::Params,
 };
 

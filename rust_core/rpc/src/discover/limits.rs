@@ -9,7 +9,13 @@ const LIMITS: &[(&[&str], &[&str])] = &[
     (&["filters"], &["eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"]),
     (
         &["call_gas", "call_time"],
-        &["eth_call", "eth_estimateGas", "eth_createAccessList", "eth_sendTransaction"],
+        &[
+            "eth_call",
+            "eth_estimateGas",
+            "eth_createAccessList",
+            "eth_fillTransaction",
+            "eth_sendTransaction",
+        ],
     ),
     (&["simulate_gas", "call_time"], &["eth_simulateV1"]),
     (

@@ -25,6 +25,7 @@ const RESULTS: &[ResultSchema] = &[
         &["eth_getBalance", "eth_gasPrice", "eth_baseFee", "eth_blobBaseFee", "eth_maxPriorityFeePerGas"],
     ),
     ("a gas limit with which the call succeeds", QUANTITY, &["eth_estimateGas"]),
+    ("bytes and fields of the transaction, with a signature of zeros", OBJECT, &["eth_fillTransaction"]),
     ("the nonce of the account's next transaction", QUANTITY, &["eth_getTransactionCount"]),
     ("bytes", DATA, &["eth_getCode", "eth_call", "debug_getRawBlock", "debug_getRawHeader"]),
     ("the word in the slot, 32 bytes", HASH, &["eth_getStorageAt"]),
@@ -133,7 +134,7 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
     match name {
         "eth_call" => vec![(3, "execution reverted"), (-32000, "the call cannot be executed")],
         "eth_estimateGas" => vec![(-32000, "execution reverted")],
-        "eth_sendTransaction" => vec![(3, "execution reverted")],
+        "eth_fillTransaction" | "eth_sendTransaction" => vec![(3, "execution reverted")],
         "eth_sendRawTransaction" => vec![(-32000, "the transaction is rejected")],
         "eth_sendRawTransactionSync" => vec![
             (-32000, "the transaction is rejected"),

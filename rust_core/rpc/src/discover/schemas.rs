@@ -1,6 +1,6 @@
 //! JSON Schemas of the parameters: one component of the document for each kind and each of their parts.
 
-use crate::Kind;
+use crate::argument::Kind;
 
 /// Returns the name of a kind's component.
 pub fn name(kind: Kind) -> &'static str {

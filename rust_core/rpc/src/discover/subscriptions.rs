@@ -1,6 +1,6 @@
 //! Subscriptions, for the OpenRPC document.
 
-use crate::Kind;
+use crate::argument::Kind;
 
 /// Stream: its name, its option, the default of the option, and the content of one message.
 pub struct SubscriptionDoc {

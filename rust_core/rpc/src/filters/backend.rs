@@ -11,7 +11,7 @@ use super::{
     filter_protocol::{FilterRequest, FilterResponse},
     filter_registry::FilterRegistry,
 };
-use crate::Error;
+use crate::errors::Error;
 
 /// Client of the process that stores the filters of all its followers.
 pub trait FilterClient: Send + Sync {

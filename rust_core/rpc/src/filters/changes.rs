@@ -7,7 +7,8 @@ use foreseal_state::BlockHashes;
 
 use super::filter_state::SeenBlock;
 use crate::{
-    Context, Error,
+    context::Context,
+    errors::Error,
     json::{write_data, write_list},
     logs::{LogCursor, LogList, PageEnd, append_next_page, page_limits, reader_position},
     params::{BlockSelection, Filter},

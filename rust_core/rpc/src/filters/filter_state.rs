@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_chain::{ReadMode, View};
 use serde::{Deserialize, Serialize};
 
-use crate::{logs::LogCursor, params::Filter};
+use crate::{logs::cursor::LogCursor, params::Filter};
 
 /// Content and position of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

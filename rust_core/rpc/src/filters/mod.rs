@@ -3,7 +3,7 @@
 //! A poll uses the newest view, also inside a batch: a filter returns each change once, so an older view
 //! would have nothing new.
 
-mod backend;
+pub(crate) mod backend;
 mod changes;
 pub(crate) mod filter_protocol;
 mod filter_registry;
@@ -12,9 +12,12 @@ mod filter_state;
 use std::sync::Arc;
 
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::write_quantity,
     logs::{answer_filter, first},
+    method::Method,
     params::{BlockSelection, Filter, Params},
 };
 

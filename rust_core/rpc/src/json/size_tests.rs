@@ -22,7 +22,7 @@ const MAX_GAS: usize = 1 << 24;
 const INTRINSIC: usize = 21_000;
 const LOG: usize = 375;
 const BYTE: usize = 8;
-/// Default of `--public-max-response`.
+/// Default limit of a response for public callers.
 const PUBLIC_RESPONSE: usize = 20 << 20;
 
 /// Value in which each byte may be zero or full, so that quantities have all lengths.

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use foreseal_primitives::{FoundLog, LogPosition, mutant};
+use foreseal_primitives::{FoundLog, LogPosition};
 use foreseal_scheduler::{Stopped, arrival, checkpoint};
 
 use crate::{
@@ -78,7 +78,7 @@ impl LogList {
 
     /// Returns the number of logs that still fit, as far as it is known before they are read.
     pub fn room(&self) -> usize {
-        let room = if mutant!("skip-log-limit") { u64::MAX } else { self.limits.logs - self.count };
+        let room = self.limits.logs - self.count;
         usize::try_from(room).unwrap_or(usize::MAX).min(self.bytes_left() / MIN_LOG + 1)
     }
 
@@ -154,7 +154,7 @@ impl LogList {
             }
         }
         let is_first_of_page = self.limits.is_page && self.count == 0;
-        self.stop = if self.limits.logs <= self.count && !mutant!("skip-log-limit") {
+        self.stop = if self.limits.logs <= self.count {
             Some(SearchStop::Full)
         } else if size > self.bytes_left() && !is_first_of_page {
             Some(SearchStop::Large)

@@ -1,6 +1,6 @@
 //! `eth_getLogs` returns one range at once; `foreseal_getLogs` returns any range in pages.
 
-mod cursor;
+pub(crate) mod cursor;
 mod log_list;
 mod pages;
 mod range;
@@ -14,11 +14,13 @@ use foreseal_primitives::{LogFilter, LogPosition};
 use foreseal_scheduler::{Lane, Stopped, record_late};
 
 use crate::{
-    Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,
-    context::MAX_ATTEMPT_BYTES,
-    errors::ResponseSize,
+    argument::{Argument, Kind},
+    context::{Context, MAX_ATTEMPT_BYTES},
+    errors::{Error, LogLimit, LogLimitKind, RangeError, ResponseSize},
     json::Object,
     large_answers::TooManyLargeAnswers,
+    limits::Limits,
+    method::Method,
     params::{BlockSelection, Filter, LogQuery, Params, Reason, Tag},
     rpc_error::milliseconds,
 };

@@ -6,7 +6,7 @@ use foreseal_chain::View;
 use foreseal_primitives::{LogFilter, LogPosition};
 
 use super::{LogCursor, LogList, ReaderPosition, append_logs, range::number};
-use crate::{Error, params::Tag};
+use crate::{errors::Error, params::Tag};
 
 /// Upper bound of a paged query.
 #[derive(Clone, Copy, Debug)]

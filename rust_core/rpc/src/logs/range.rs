@@ -2,7 +2,7 @@
 
 use foreseal_chain::View;
 
-use crate::{RangeError, params::Tag};
+use crate::{errors::RangeError, params::Tag};
 
 /// Blocks from `from` to `to`, at least one. Only `pending` as upper bound includes the pending block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

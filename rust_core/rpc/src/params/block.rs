@@ -2,7 +2,6 @@
 
 use alloy_primitives::B256;
 use foreseal_chain::BlockId;
-use foreseal_primitives::mutant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -19,7 +18,6 @@ impl From<Tag> for BlockId {
         match tag {
             Tag::Number(number) => Self::Number(number),
             Tag::Latest => Self::Latest,
-            Tag::Pending if mutant!("pending-is-latest") => Self::Latest,
             Tag::Pending => Self::Pending,
             Tag::Safe => Self::Safe,
             Tag::Finalized => Self::Finalized,

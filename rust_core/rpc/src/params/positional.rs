@@ -4,7 +4,7 @@ use foreseal_chain::BlockId;
 use serde_json::value::RawValue;
 
 use super::{Invalid, Param, ParamsError, Reason};
-use crate::{Argument, Error};
+use crate::{argument::Argument, errors::Error};
 
 /// Parameters of a method, read in order. Their names come from the method's row in the table.
 #[derive(Debug)]

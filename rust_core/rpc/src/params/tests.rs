@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::{Argument, Kind, argument::invalid_values};
+use crate::argument::{Argument, Kind, invalid_values};
 
 const ONE: &[Argument] = &[Argument::required("thing", Kind::Address)];
 
 fn read<T: for<'a> Param<'a>>(value: &str) -> Result<T, String> {
     let json = format!("[{value}]");
     let mut params = Params::parse(json.as_bytes(), "test", ONE).map_err(|e| e.to_string())?;
-    params.required().map_err(|e| crate::RpcError::from(e).message)
+    params.required().map_err(|e| crate::rpc_error::RpcError::from(e).message)
 }
 
 fn reason<T: for<'a> Param<'a> + std::fmt::Debug>(value: &str) -> String {
@@ -79,7 +79,7 @@ fn params_may_be_absent_or_short_but_not_an_object() {
         assert_eq!(params.optional::<Address>().unwrap(), None, "{json}");
         let mut params = Params::parse(json.as_bytes(), "test", ONE).unwrap();
         let error = params.required::<Address>().unwrap_err();
-        assert_eq!(crate::RpcError::from(error).message, "missing argument 0 (thing)");
+        assert_eq!(crate::rpc_error::RpcError::from(error).message, "missing argument 0 (thing)");
     }
     for json in ["{}", "\"0x\"", "7", "[", "\u{0}"] {
         assert_eq!(Params::parse(json.as_bytes(), "test", ONE).unwrap_err(), ParamsError::NotArray, "{json}");

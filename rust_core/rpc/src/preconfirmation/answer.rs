@@ -8,8 +8,11 @@ use foreseal_trie::ListTrie;
 
 use super::UnsignedError;
 use crate::{
-    Argument, Context, Error, Kind, Method,
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
     json::{Object, write_data},
+    method::Method,
     params::Params,
 };
 

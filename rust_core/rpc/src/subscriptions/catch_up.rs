@@ -10,8 +10,9 @@ use foreseal_state::StateError;
 
 use super::{FlashblockParts, PART_SIZE, PartStart};
 use crate::{
-    Context, Error,
     block_json_cache::{BlockJsonCache, BlockPart, FlashblockKey},
+    context::Context,
+    errors::Error,
     json::{Object, write_cursor},
     params::{Cursor, CursorPart, Params},
 };

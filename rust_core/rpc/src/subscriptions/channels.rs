@@ -16,7 +16,6 @@ use std::{
 
 use foreseal_chain::{ReadMode, StepCursor};
 use foreseal_node::Node;
-use foreseal_primitives::mutant;
 use imbl::OrdMap;
 use parking_lot::Mutex;
 
@@ -24,7 +23,7 @@ use super::{
     Notification,
     stream::{Stream, SubscribeRequest},
 };
-use crate::{Error, RpcError};
+use crate::{errors::Error, rpc_error::RpcError};
 
 /// Stream that has subscribers.
 #[derive(Debug)]
@@ -213,8 +212,7 @@ impl SubscriptionAttempt {
 
     /// Runs the next step.
     pub fn advance(&mut self, subscriptions: &Subscriptions) -> Result<AttemptProgress, Error> {
-        let begins_first = mutant!("begin-before-listening");
-        if self.channel.is_none() && (!begins_first || self.start.is_some()) {
+        if self.channel.is_none() {
             let mut channels = subscriptions.channels.lock();
             self.channel = Some(channels.add_subscriber(&subscriptions.node, &self.request.stream));
         } else if let Err(error) = self.begin(subscriptions) {

@@ -12,7 +12,13 @@ mod stream;
 
 use alloy_primitives::Bytes;
 
-use crate::{Argument, Context, Error, Kind, Method, params::Params};
+use crate::{
+    argument::{Argument, Kind},
+    context::Context,
+    errors::Error,
+    method::Method,
+    params::Params,
+};
 
 use channels::{ActiveChannels, Channel};
 use flashblock_parts::{FlashblockParts, PART_SIZE, PartStart};

@@ -9,11 +9,9 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_chain::{
-    Change, Entry, EventKind, FeedError, FeedPosition, StepCursor, View, changes_and_seals,
-};
+use foreseal_chain::{Entry, EventKind, FeedError, FeedPosition, StepCursor, View, changes_and_seals};
 use foreseal_pool::{PendingLogPage, Pool};
-use foreseal_primitives::{Transaction, mutant};
+use foreseal_primitives::Transaction;
 use foreseal_state::StateError;
 
 use super::{
@@ -130,9 +128,6 @@ impl DeliveryPump {
             // Subscribers that start later have a greater start.
             let sequence = joined.keys().next().map_or(sequence, |start| start - 1);
             for channel in listening.values() {
-                if mutant!("swallow-removed-steps") && matches!(change, Change::Removed(_)) {
-                    continue;
-                }
                 let rendering = Rendering { stream: &channel.stream, change: &change, spec };
                 let Chunk { messages, next } = rendering.chunk(ChunkStart::First, INLINE);
                 if next.is_none() {

@@ -5,7 +5,8 @@ use foreseal_primitives::LogFilter;
 use serde_json::value::RawValue;
 
 use crate::{
-    Argument, Error, Kind, Limit,
+    argument::{Argument, Kind},
+    errors::{Error, Limit},
     params::{Cursor, Filter, Invalid, Param, Params, Reason, SubscriptionName},
 };
 

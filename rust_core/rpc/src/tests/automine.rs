@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use alloy_primitives::{Address, B256};
+use foreseal_chain::ReadMode;
 use foreseal_node::Development;
 use foreseal_testkit::Fees;
 use serde_json::{Value, json};
@@ -124,4 +125,39 @@ fn enabling_automine_seals_what_is_pending_before_it_returns() {
     let sent = send(&bench);
     let receipt = bench.call("eth_getTransactionReceipt", &format!("[{sent}]"));
     assert_latest(&bench.api, from, 2, &receipt);
+}
+
+/// Asserts that an endpoint's `latest` is the sealed block, by tag, without a tag and by number.
+fn assert_sealed_is_latest(api: &Api) {
+    let number = quantity(&call(api, "eth_blockNumber", "[]"));
+    let block = |id: &str| call(api, "eth_getBlockByNumber", &format!("[{id},false]"));
+    assert_eq!(quantity(&block("\"latest\"")["number"]), number);
+    assert_eq!(block(&format!("\"{:#x}\"", number + 1)), Value::Null);
+}
+
+/// hardhat-network-helpers 1.1 and titanoboa 0.2.8 compare `latest` with the block that they just mined.
+#[test]
+fn the_empty_block_after_a_mined_one_is_latest_at_no_endpoint() {
+    let mut bench = Bench::developing(1);
+    let api = bench.api.in_mode(ReadMode::Preconfirmed);
+    let from = bench.wallets[0].address;
+    let send = format!("[{{\"from\":\"{from}\",\"to\":\"{OTHER_ACCOUNT}\",\"value\":\"0x1\"}}]");
+    call(&api, "eth_sendTransaction", &send);
+    bench.tick();
+    let open = call(&api, "eth_getBlockByNumber", "[\"latest\",false]");
+    assert_eq!((quantity(&open["number"]), quantity(&call(&api, "eth_blockNumber", "[]"))), (1, 0));
+    let filter = call(&api, "eth_newBlockFilter", "[]");
+    call(&api, "evm_setAutomine", "[true]");
+    assert_sealed_is_latest(&api);
+    for _ in 0..3 {
+        call(&api, "eth_sendTransaction", &send);
+        assert_sealed_is_latest(&api);
+        call(&api, "evm_mine", "[]");
+        assert_sealed_is_latest(&api);
+    }
+    let blocks = call(&api, "eth_getFilterChanges", &format!("[{filter}]"));
+    assert_eq!(blocks.as_array().unwrap().len(), 7);
+    call(&api, "evm_setAutomine", "[false]");
+    let open = call(&api, "eth_getBlockByNumber", "[\"latest\",false]");
+    assert_eq!((quantity(&open["number"]), quantity(&call(&api, "eth_blockNumber", "[]"))), (8, 7));
 }

@@ -9,7 +9,7 @@ mod blocks;
 mod call_traces;
 mod calls;
 mod development;
-mod fast_path;
+mod entrance;
 mod fees;
 mod filters;
 mod followed_filters;
@@ -151,7 +151,7 @@ impl Bench {
         self.api.node().view().unwrap()
     }
 
-    /// Calls a method with the newest view. If the fast path answers as well, its result must be equal.
+    /// Calls a method with the newest view. If an attempt answers as well, its result must be equal.
     fn try_call(&self, method: &str, params: &str) -> Result<Value, RpcError> {
         let view = self.view();
         let answer = self.api.call(Some(&view), method, params.as_bytes());

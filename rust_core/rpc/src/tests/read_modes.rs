@@ -1,6 +1,6 @@
 //! The read modes of the endpoints: every method in each mode equals a call on the standard endpoint.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Bytes, U256};
 use foreseal_chain::{Clock as _, ReadMode};
@@ -259,4 +259,16 @@ fn an_estimate_without_a_block_is_the_higher_one_of_latest_and_pending() {
     assert_eq!(gas(&bench, &bench.api, json!([transaction, null])), pending);
     assert_eq!(gas(&bench, &modes.sealed, json!([transaction])), sealed);
     assert_eq!(gas(&bench, &modes.preconfirmed, json!([transaction])), pending);
+}
+
+#[test]
+fn a_view_is_converted_once_for_each_mode() {
+    let bench = bench_with_open_block(1);
+    let view = bench.view();
+    for mode in [ReadMode::Standard, ReadMode::Sealed, ReadMode::Preconfirmed] {
+        let converted = view.in_mode(mode);
+        assert_eq!(converted.mode(), mode);
+        assert!(Arc::ptr_eq(&converted, &view.in_mode(mode)));
+        assert_eq!(converted.in_mode(ReadMode::Standard).mode(), ReadMode::Standard);
+    }
 }

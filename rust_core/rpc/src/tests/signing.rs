@@ -1,7 +1,9 @@
 //! Accounts of a development node: signatures and transactions.
 
-use alloy_primitives::{Address, B256, Bytes, Signature, hex, keccak256};
-use foreseal_testkit::Contract;
+use alloy_eips::eip2718::Decodable2718;
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, hex, keccak256};
+use foreseal_primitives::SignedEnvelope;
+use foreseal_testkit::{Contract, Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::Bench;
@@ -132,7 +134,10 @@ fn every_type_except_blobs_is_sent() {
         assert_eq!(rejection(&bench, &blobs).0, -32602);
     }
     let (code, message) = rejection(&bench, &json!({"authorizationList": authorization, "gas": "0x186a0"}));
-    assert_eq!((code, message.as_str()), (-32602, "a transaction with authorizations needs a recipient"));
+    assert_eq!(
+        (code, message.as_str()),
+        (-32602, "a transaction with blobs or authorizations needs a recipient")
+    );
     let (code, message) = rejection(&bench, &json!({"to": OTHER, "chainId": "0x1"}));
     assert!(code == -32602 && message.contains("chainId"), "{message}");
 }
@@ -182,4 +187,71 @@ fn a_reverting_transaction_without_gas_limit_is_not_sent() {
     let hash = send(&bench, &json!({"to": OTHER, "gas": "0xc350"}));
     bench.seal();
     assert_eq!(receipt(&bench, &hash)["status"], json!("0x0"));
+}
+
+/// Returns what a client signs and submits: the fields that `eth_fillTransaction` returned.
+fn signed(wallet: &Wallet, filled: &Value) -> Bytes {
+    let number =
+        |name: &str| u128::from_str_radix(filled[name].as_str().unwrap().trim_start_matches("0x"), 16);
+    let [nonce, gas] = ["nonce", "gas"].map(|name| u64::try_from(number(name).unwrap()).unwrap());
+    let [max_fee, tip] = ["maxFeePerGas", "maxPriorityFeePerGas"].map(|name| number(name).unwrap());
+    let to = filled["to"].as_str().map_or(TxKind::Create, |to| TxKind::Call(to.parse().unwrap()));
+    let (value, input) = (filled["value"].as_str().unwrap(), filled["input"].as_str().unwrap());
+    let fees = Fees { max_fee, tip };
+    wallet.eip1559(nonce, to, value.parse().unwrap(), gas, input.parse().unwrap(), fees)
+}
+
+#[test]
+fn filled_transactions_are_valid_once_signed() {
+    let mut bench = Bench::new(2);
+    let wallet = bench.wallets[0].clone();
+    let fill = |bench: &Bench, transaction: &Value| {
+        bench.call("eth_fillTransaction", &json!([transaction]).to_string())
+    };
+    // The second one needs the contract of the first, which no sealed block has yet.
+    let deployed = wallet.address.create(0);
+    let runtime = "0x600160005500";
+    for request in [
+        json!({"from": wallet.address, "input": format!("0x6005600c60003960056000f3{}", &runtime[2..])}),
+        json!({"from": wallet.address, "to": deployed}),
+    ] {
+        let filled = fill(&bench, &request);
+        let envelope =
+            SignedEnvelope::decode_2718_exact(&hex::decode(filled["raw"].as_str().unwrap()).unwrap());
+        let envelope = envelope.unwrap();
+        assert_eq!(json!(envelope.tx_hash()), filled["tx"]["hash"]);
+        assert!(envelope.signature().r().is_zero() && envelope.signature().s().is_zero());
+        assert_eq!(filled["tx"]["from"], json!(wallet.address));
+        bench.submit(&signed(&wallet, &filled["tx"]));
+        bench.tick();
+    }
+    bench.seal();
+    let block = bench.call("eth_getBlockReceipts", "[\"latest\"]");
+    let statuses: Vec<&Value> = block.as_array().unwrap().iter().map(|receipt| &receipt["status"]).collect();
+    assert_eq!(statuses, ["0x1", "0x1"]);
+    let slot = bench.call("eth_getStorageAt", &json!([deployed, "0x0", "latest"]).to_string());
+    assert_eq!(slot, json!(B256::with_last_byte(1)));
+}
+
+#[test]
+fn filled_transactions_have_each_type() {
+    let bench = Bench::new(1);
+    let from = bench.wallets[0].address;
+    let hash = B256::with_last_byte(1);
+    let blobs = json!({"from": from, "to": OTHER, "gas": "0xc350", "blobVersionedHashes": [hash]});
+    for (kind, request) in [
+        ("0x0", json!({"from": from, "to": OTHER, "gasPrice": "0x77359400"})),
+        ("0x1", json!({"from": from, "to": OTHER, "gasPrice": "0x77359400", "accessList": []})),
+        ("0x2", json!({"from": from, "to": OTHER})),
+        ("0x3", blobs),
+    ] {
+        let filled = bench.call("eth_fillTransaction", &json!([request]).to_string());
+        assert_eq!(filled["tx"]["type"], json!(kind), "{filled}");
+        assert_eq!((&filled["tx"]["nonce"], &filled["tx"]["to"]), (&json!("0x0"), &json!(OTHER)));
+        assert_eq!(filled["tx"]["maxFeePerBlobGas"].is_string(), kind == "0x3", "{filled}");
+    }
+    let without_recipient = json!({"from": from, "gas": "0xc350", "blobVersionedHashes": [hash]});
+    for request in [without_recipient, json!({"from": from, "chainId": "0x1"})] {
+        assert_eq!(bench.error("eth_fillTransaction", &json!([request]).to_string()).code, -32602);
+    }
 }

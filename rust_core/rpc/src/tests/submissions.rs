@@ -6,7 +6,9 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_testkit::{Fees, Wallet};
 
 use super::Bench;
-use crate::{Answered, Api, BodyProgress, Limits, RpcError, Submissions, envelope};
+use crate::{Api, BodyProgress, Limits, RpcError, Submissions};
+
+type Outcome = Result<bytes::Bytes, RpcError>;
 
 fn api(bench: &Bench) -> Arc<Api> {
     Arc::new(bench.api.with_limits(Limits::default()))
@@ -26,13 +28,13 @@ fn batch(raws: &[Bytes]) -> String {
 }
 
 fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
-    Submissions::new(api, &envelope::parse_common(body.as_bytes(), 8, 100)?)
+    Submissions::read(api, body)
 }
 
 /// Decodes the chunks from the last to the first. Only the call for the last remaining chunk returns the
 /// results.
-fn answers(submissions: &Submissions) -> Vec<Answered> {
-    let chunks = (0..submissions.slices()).rev();
+fn answers(submissions: &Submissions) -> Vec<Outcome> {
+    let chunks = (0..submissions.chunks()).rev();
     let mut worked: Vec<_> = chunks.map(|chunk| submissions.work(chunk)).collect();
     let last = worked.pop().expect("there is one");
     assert!(worked.iter().all(|progress| matches!(progress, BodyProgress::Decoding)));
@@ -40,7 +42,7 @@ fn answers(submissions: &Submissions) -> Vec<Answered> {
 }
 
 /// Returns the answers of a body whose last chunk is decoded.
-fn all(progress: BodyProgress) -> Vec<Answered> {
+fn all(progress: BodyProgress) -> Vec<Outcome> {
     match progress {
         BodyProgress::Answered(answers) => answers,
         other => panic!("{other:?}"),
@@ -53,13 +55,11 @@ fn a_batch_enters_the_pool_in_order_on_any_thread() {
     let raws: Vec<_> =
         (0..20).flat_map(|nonce| bench.wallets.iter().map(move |w| transfer(w, nonce))).collect();
     let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
-    assert!(submissions.is_batch());
-    assert_eq!(submissions.slices(), 3);
+    assert_eq!(submissions.chunks(), 3);
     let answers = answers(&submissions);
     let hashes: Vec<_> = bench.api.node().pool().all().iter().map(|pooled| pooled.hash()).collect();
     assert_eq!(hashes.len(), raws.len());
-    for (at, ((id, outcome), hash)) in answers.iter().zip(hashes).enumerate() {
-        assert_eq!(*id, at.to_string());
+    for (outcome, hash) in answers.iter().zip(hashes) {
         assert_eq!(outcome.as_deref(), Ok(format!("\"{hash}\"").as_bytes()));
     }
 }
@@ -71,13 +71,13 @@ fn a_batched_call_has_the_same_error_as_alone() {
     let bad = Bytes::from_static(&[0x05, 0xc0]);
     let answers =
         answers(&read(&api(&bench), &batch(&[bad.clone(), good.clone(), good.clone()])).expect("plain"));
-    assert!(answers[1].1.is_ok());
+    assert!(answers[1].is_ok());
     for (answer, raw) in [(&answers[0], &bad), (&answers[2], &good)] {
         let alone = bench.error("eth_sendRawTransaction", &format!("[\"{raw}\"]"));
-        assert_eq!(answer.1.as_ref(), Err(&alone));
+        assert_eq!(answer.as_ref(), Err(&alone));
     }
     let none = read(&api(&bench), &call(7, &good).replace(&format!("\"{good}\""), "")).expect("plain");
-    assert_eq!(all(none.work(0))[0].1, Err(bench.error("eth_sendRawTransaction", "[]")));
+    assert_eq!(all(none.work(0))[0], Err(bench.error("eth_sendRawTransaction", "[]")));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_batch_with_invalid_json_in_parameters_is_rejected_completely() {
 }
 
 #[test]
-fn other_bodies_use_the_slow_path() {
+fn other_bodies_are_not_submissions() {
     let bench = Bench::new(1);
     let one = call(1, &transfer(&bench.wallets[0], 0));
     let other = r#"{"jsonrpc":"2.0","id":2,"method":"eth_blockNumber","params":[]}"#;
@@ -116,7 +116,7 @@ fn other_bodies_use_the_slow_path() {
     }
     let many = format!("[{}]", vec![one.as_str(); 101].join(","));
     assert!(read(&api(&bench), &many).is_none(), "more than a batch may have");
-    assert!(read(&api(&bench), &one).is_some_and(|single| !single.is_batch()));
+    assert!(read(&api(&bench), &one).is_some());
 }
 
 /// Returns a bench, and a batch of which the second and third submissions are to be verified.
@@ -139,7 +139,7 @@ fn a_batch_continues_after_each_verification() {
     assert!(matches!(submissions.verify_next(), BodyProgress::Verification));
     assert_eq!(pooled(), 2);
     let answers = all(submissions.verify_next());
-    assert!(answers.iter().all(|(_, result)| result.is_ok()));
+    assert!(answers.iter().all(Result::is_ok));
     assert_eq!((pooled(), bench.api.node().pool().counts().queued), (4, 0));
 }
 
@@ -151,7 +151,7 @@ fn a_stopped_verification_ends_the_batch() {
     assert!(matches!(submissions.verify_next(), BodyProgress::Verification));
     let full = RpcError::queue_full(8);
     let answers = submissions.stop(&full);
-    assert!(answers[..2].iter().all(|(_, result)| result.is_ok()));
-    assert_eq!(answers[2..], [("2".to_owned(), Err(full.clone())), ("3".to_owned(), Err(full))]);
+    assert!(answers[..2].iter().all(Result::is_ok));
+    assert_eq!(answers[2..], [Err(full.clone()), Err(full)]);
     assert_eq!((bench.api.node().pool().counts().pooled, bench.api.node().pool().counts().queued), (2, 0));
 }

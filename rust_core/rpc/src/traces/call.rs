@@ -5,9 +5,9 @@ use foreseal_evm::{CallLimits, CallRequest, Environment, StateOverlay};
 
 use super::trace_replay::{TraceReplay, deadline, parent};
 use crate::{
-    Context, Error,
     call_args::CallArgs,
-    errors::TraceError,
+    context::Context,
+    errors::{Error, TraceError},
     json::{TracePosition, TraceWriter},
     params::{Params, TraceCallConfig},
 };

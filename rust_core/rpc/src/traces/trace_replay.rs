@@ -7,8 +7,8 @@ use foreseal_evm::{Deadline, TransactionReplay};
 use foreseal_primitives::StateDiff;
 
 use crate::{
-    Context, Error,
-    errors::TraceError,
+    context::Context,
+    errors::{Error, TraceError},
     json::{TracePosition, TraceWriter},
     params::NamedTracer,
 };

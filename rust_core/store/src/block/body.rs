@@ -5,7 +5,7 @@ use alloy_eips::eip4895::Withdrawals;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use foreseal_primitives::Block;
 
-use crate::{StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, snapshot::Snapshot};
 
 #[derive(RlpEncodable)]
 struct BodyOut<'a> {

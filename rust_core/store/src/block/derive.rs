@@ -1,7 +1,7 @@
 //! Index entries of a block, derived from the block itself.
 
 use super::{StoredLog, write::Indexes};
-use crate::{Progress, StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, meta::Progress, snapshot::Snapshot};
 
 impl Indexes {
     /// Adds the index entries of a stored block and its contents.

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Log, LogData};
 use alloy_rlp::{Decodable, Encodable};
 
-use crate::{StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, snapshot::Snapshot};
 
 /// A log with its position, so that an index hit costs one read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_primitives::{Block, Receipt};
 
 use super::BlockRecord;
-use crate::{StoreError, snapshot::Snapshot};
+use crate::{error::StoreError, snapshot::Snapshot};
 
 /// A stored block without its logs.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use alloy_rlp::{Decodable, Encodable};
 use foreseal_primitives::{DEPOSIT_TYPE, Receipt};
 
 use super::{BlockRecord, log::StoredLog};
-use crate::{StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, snapshot::Snapshot};
 
 /// Highest number of set bits of a bloom that is stored as a list. At two bytes
 /// a bit, a longer list would save nothing.

@@ -6,7 +6,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
 use alloy_rlp::{Decodable, Encodable, Header as RlpHeader, RlpDecodable, RlpEncodable};
 
-use crate::{StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, snapshot::Snapshot};
 
 /// A block without its lists.
 #[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]

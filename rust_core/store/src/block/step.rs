@@ -7,7 +7,7 @@ use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use foreseal_primitives::{StateDiff, StepSignature, read_signature};
 
-use crate::{StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, snapshot::Snapshot};
 
 /// A step of a sealed block: enough to restore the block as of this step.
 #[derive(Clone, Debug, PartialEq, Eq)]

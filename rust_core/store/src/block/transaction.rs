@@ -7,7 +7,8 @@ use foreseal_primitives::Transaction;
 use rayon::prelude::*;
 
 use crate::{
-    StoreError, key,
+    error::StoreError,
+    key,
     snapshot::Snapshot,
     table::{Entry, Table},
 };

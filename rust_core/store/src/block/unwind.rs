@@ -5,7 +5,7 @@ use foreseal_keccak::keccak;
 use heed::RwTxn;
 
 use super::StoredLog;
-use crate::{Progress, StoreError, key, snapshot::Snapshot, table::Tables};
+use crate::{error::StoreError, key, meta::Progress, snapshot::Snapshot, table::Tables};
 
 /// Removes the newest block and its index entries. `progress.head` still names it: the caller updates that.
 pub(crate) fn unwind_block(

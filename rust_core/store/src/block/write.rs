@@ -6,7 +6,13 @@ use heed::RwTxn;
 
 use super::{BlockRecord, StoredStep, body, log, receipt::StoredReceipt, record, transaction};
 use crate::{
-    IndexAdditions, Progress, SealedBlock, StoreError, StoredHead, key, snapshot::Snapshot, table::Tables,
+    error::StoreError,
+    key,
+    log_index::IndexAdditions,
+    meta::{Progress, StoredHead},
+    sealed::SealedBlock,
+    snapshot::Snapshot,
+    table::Tables,
     write_batch::WriteBatch,
 };
 

@@ -4,7 +4,7 @@ use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
 use super::node_key::Kind;
-use crate::{StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, snapshot::Snapshot};
 
 /// Effect of a block on a node location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

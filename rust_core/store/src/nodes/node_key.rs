@@ -46,7 +46,7 @@ pub(crate) fn end(location: &[u8]) -> Vec<u8> {
 }
 
 /// Splits a key into location and block number.
-pub(crate) fn split<'k>(table: &Table, key: &'k [u8]) -> Result<(&'k [u8], u64), crate::StoreError> {
+pub(crate) fn split<'k>(table: &Table, key: &'k [u8]) -> Result<(&'k [u8], u64), crate::error::StoreError> {
     match key.split_last_chunk() {
         Some((path_key, version)) => Ok((path_key, !u64::from_be_bytes(*version))),
         None => Err(table.damaged(key, "the key is too short")),

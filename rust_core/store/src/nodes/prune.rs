@@ -7,7 +7,9 @@ use super::{
     node_key::{self, Kind},
 };
 use crate::{
-    Progress, StoreError, chunks,
+    chunks,
+    error::StoreError,
+    meta::Progress,
     snapshot::Snapshot,
     table::{Table, Tables},
 };

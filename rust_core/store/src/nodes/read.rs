@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, Bytes};
 
 use super::node_key::{self, Kind};
-use crate::{Progress, StoreError, snapshot::Snapshot};
+use crate::{error::StoreError, meta::Progress, snapshot::Snapshot};
 
 impl Snapshot<'_> {
     /// Returns the node at a path of the account trie as of a block.

@@ -5,7 +5,7 @@ use foreseal_trie::NodeChangeKind;
 use heed::RwTxn;
 
 use super::node_key::{self, Kind};
-use crate::{StoreError, table::Tables};
+use crate::{error::StoreError, table::Tables};
 
 /// Applies changes as versions of block `number`; earlier versions of the changed locations are deleted.
 pub(crate) fn replace_versions(

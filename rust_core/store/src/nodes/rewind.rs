@@ -20,7 +20,9 @@ use super::{
     replace::replace_versions,
 };
 use crate::{
-    Reader, StoreError, key,
+    error::StoreError,
+    key,
+    reader::Reader,
     snapshot::Snapshot,
     table::{Table, Tables},
 };

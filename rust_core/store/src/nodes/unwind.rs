@@ -3,7 +3,7 @@
 use heed::RwTxn;
 
 use super::node_key::{self, Kind};
-use crate::{StoreError, chunks, snapshot::Snapshot, table::Tables};
+use crate::{chunks, error::StoreError, snapshot::Snapshot, table::Tables};
 
 /// Removes the versions that a block wrote. Later blocks are already removed;
 /// the versions that it replaced still exist.

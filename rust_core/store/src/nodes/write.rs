@@ -9,7 +9,7 @@ use super::{
     node_key::{self, Kind},
     prune::prune,
 };
-use crate::{StoreError, chunks, table::Tables, write_batch::WriteBatch};
+use crate::{chunks, error::StoreError, table::Tables, write_batch::WriteBatch};
 
 /// Node versions that the blocks of one write create.
 #[derive(Default)]

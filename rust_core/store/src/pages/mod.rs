@@ -1,11 +1,11 @@
 //! Pages of the file, read without LMDB. Every page that a snapshot uses is
 //! checked, and damage is reported, not followed.
 //!
-//! LMDB checks each page that it reads (`vendor/lmdb-master-sys`). This module reads all pages, also those
-//! that are never requested, and continues after a damaged one.
+//! LMDB checks each page that it reads (`lmdb/`). This module reads all pages, also those that are never requested,
+//! and continues after a damaged one.
 //!
 //! The layout is that of LMDB's data format 1 on a 64-bit machine, with
-//! the checksums of `vendor/lmdb-master-sys`.
+//! the checksums of `lmdb/`.
 
 mod layout;
 mod scrub;
@@ -40,7 +40,7 @@ impl PageFault {
     }
 
     /// Returns the fault as an error.
-    pub fn error(&self) -> crate::StoreError {
-        crate::StoreError::DamagedPage { table: self.table, key: self.key.clone(), page: self.page }
+    pub fn error(&self) -> crate::error::StoreError {
+        crate::error::StoreError::DamagedPage { table: self.table, key: self.key.clone(), page: self.page }
     }
 }

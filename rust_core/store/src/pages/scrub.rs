@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{PageFault, PageItem, PageWalker};
-use crate::{Store, StoreError};
+use crate::{error::StoreError, store::Store};
 
 /// Position of a scrub pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use super::{
     layout::{Bad, Meta, NO_PAGE, Page, PageFile, PageValue},
 };
 use crate::{
-    StoreError,
-    error::{FREE, ROOTS},
+    error::{FREE, ROOTS, StoreError},
     open::DATA_FILE,
     table::Tables,
 };

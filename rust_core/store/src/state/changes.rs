@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, U256};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
-use crate::{StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, snapshot::Snapshot};
 
 /// The keys that a block wrote in the state tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, RlpEncodable, RlpDecodable)]

@@ -6,7 +6,7 @@
 //! If an account is destroyed, or created over, its storage is not deleted slot by slot. The account gets a
 //! new incarnation instead, which is part of the slots' keys.
 
-mod cache_sizes;
+pub(crate) mod cache_sizes;
 mod changes;
 pub(crate) mod keys;
 mod read;

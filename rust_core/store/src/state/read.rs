@@ -5,7 +5,7 @@ use foreseal_primitives::Account;
 
 use super::{keys, value};
 use crate::{
-    StoreError,
+    error::StoreError,
     snapshot::Snapshot,
     table::{Entry, Table},
 };

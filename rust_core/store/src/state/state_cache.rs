@@ -8,7 +8,7 @@ use foreseal_primitives::Account;
 use revm_bytecode::Bytecode;
 
 use super::{StateCacheSizes, Version};
-use crate::Progress;
+use crate::meta::Progress;
 
 /// Size in bytes of an analysed code without its bytes and its jump table, on the heap.
 const CODE_OVERHEAD: u64 = 192;
@@ -87,7 +87,7 @@ impl<K: Eq + Hash, V: Clone> Values<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StoredHead;
+    use crate::meta::StoredHead;
 
     const HEAD: u64 = 9;
 

@@ -8,7 +8,7 @@ use foreseal_state::{StateError, StateStore, analyze_code};
 use revm_bytecode::Bytecode;
 
 use super::{Values, Version};
-use crate::{Reader, StoreError, snapshot::Snapshot};
+use crate::{error::StoreError, reader::Reader, snapshot::Snapshot};
 
 impl From<StoreError> for StateError {
     fn from(error: StoreError) -> Self {

@@ -3,7 +3,7 @@
 use heed::RwTxn;
 
 use super::{changes::AccountKeys, keys};
-use crate::{StoreError, chunks, snapshot::Snapshot, table::Tables};
+use crate::{chunks, error::StoreError, snapshot::Snapshot, table::Tables};
 
 /// Removes the versions that a block wrote. Later blocks are already removed.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {

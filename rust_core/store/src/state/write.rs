@@ -10,7 +10,7 @@ use super::{
     changes::{AccountKeys, StateKeys},
     keys, value,
 };
-use crate::{StoreError, chunks, snapshot::Snapshot, table::Tables, write_batch::WriteBatch};
+use crate::{chunks, error::StoreError, snapshot::Snapshot, table::Tables, write_batch::WriteBatch};
 
 /// State versions that the blocks of one write create.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use foreseal_trie::ordered_trie_root;
 use rayon::prelude::*;
 
 use super::{Fault, StorePart, Verifier, fault, readable, sound};
-use crate::{BlockRecord, Progress, StoreError, key, snapshot::Snapshot, table::Table};
+use crate::{block::BlockRecord, error::StoreError, key, meta::Progress, snapshot::Snapshot, table::Table};
 
 /// Number of blocks between two reports.
 const REPORTED: u64 = 64;

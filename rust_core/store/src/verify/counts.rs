@@ -1,7 +1,7 @@
 //! Check that the store has no entries beyond those of its blocks.
 
 use super::{Fault, Verifier, blocks::ChainTotals, fault, readable};
-use crate::{Progress, StoreError, key, snapshot::Snapshot, table::Table};
+use crate::{error::StoreError, key, meta::Progress, snapshot::Snapshot, table::Table};
 
 impl Verifier<'_> {
     /// Compares the numbers of entries with those that the blocks up to the head account for. If there are

@@ -15,7 +15,7 @@ use foreseal_trie::EMPTY_ROOT;
 
 use super::{Fault, PORTION, StorePart, Verifier, fault};
 use crate::{
-    StoreError,
+    error::StoreError,
     snapshot::Snapshot,
     state::{keys, value},
 };

@@ -3,7 +3,7 @@
 use alloy_primitives::Log;
 
 use super::{StorePart, Verifier, fault};
-use crate::{LogIndexError, StoreError};
+use crate::{error::StoreError, log_index::LogIndexError};
 
 impl Verifier<'_> {
     pub(super) fn log_index(&mut self) -> Result<(), StoreError> {

@@ -28,7 +28,7 @@ use std::ops::ControlFlow;
 use report::LISTED;
 pub use report::{Fault, StorePart, VerifyProgress, VerifyReport};
 
-use crate::{Reader, Store, StoreError, snapshot::Snapshot, table::Table};
+use crate::{error::StoreError, reader::Reader, snapshot::Snapshot, store::Store, table::Table};
 
 /// Number of entries that are processed in one transaction.
 const PORTION: usize = 10_000;

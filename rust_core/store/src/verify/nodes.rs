@@ -11,7 +11,8 @@ use foreseal_trie::EMPTY_ROOT;
 
 use super::{Fault, PORTION, StorePart, Verifier, fault, node::Node, readable, sound};
 use crate::{
-    StoreError, key,
+    error::StoreError,
+    key,
     nodes::{
         changes::NodeKeyChange,
         node_key::{self, Kind},

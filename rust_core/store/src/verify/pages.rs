@@ -3,7 +3,11 @@
 use std::ops::ControlFlow;
 
 use super::{Fault, LISTED, StorePart, VerifyProgress, VerifyReport};
-use crate::{PageFault, ScrubPosition, Store, StoreError};
+use crate::{
+    error::StoreError,
+    pages::{PageFault, ScrubPosition},
+    store::Store,
+};
 
 /// Number of bytes that are read in one transaction.
 const PORTION: u64 = 8 << 20;
@@ -30,7 +34,7 @@ pub(super) fn verify(
         }
     }
     if unchecked > 0 {
-        // Every page of this schema is written with a checksum.
+        // Every page is written with a checksum.
         let why = format!("{unchecked} pages have no checksum, so nothing proves what they hold");
         verified.fault_count += 1;
         verified.faults.push(Fault { table: "", key: Vec::new(), why });

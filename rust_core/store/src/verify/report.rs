@@ -1,6 +1,6 @@
 //! Progress and result of a verification.
 
-use crate::StoredHead;
+use crate::meta::StoredHead;
 
 /// Maximum number of listed faults; further ones are only counted.
 pub(super) const LISTED: usize = 1_000;

@@ -7,7 +7,8 @@ use foreseal_keccak::keccak;
 
 use super::{Fault, PORTION, StorePart, Verifier, fault, sound};
 use crate::{
-    StoreError, key,
+    error::StoreError,
+    key,
     snapshot::Snapshot,
     state::{keys, value},
     table::Table,

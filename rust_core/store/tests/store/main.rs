@@ -12,5 +12,4 @@ mod open;
 mod pages;
 mod store_copy;
 mod support;
-mod upgrade;
 mod verify;

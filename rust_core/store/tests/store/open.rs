@@ -65,18 +65,35 @@ fn another_chain_or_genesis_is_rejected() {
 #[test]
 fn a_newer_schema_is_rejected() {
     let (folder, options, chain) = filled();
-    put_meta(folder.path(), "schema", Some(&(SCHEMA + 1).to_be_bytes()));
+    put_meta(folder.path(), "schema_version", Some(&(SCHEMA + 1).to_be_bytes()));
     let error = Store::open(folder.path(), options).unwrap_err();
     assert_eq!(error, StoreError::NewerSchema { found: SCHEMA + 1, supported: SCHEMA });
-    put_meta(folder.path(), "schema", Some(&SCHEMA.to_be_bytes()));
+    put_meta(folder.path(), "schema_version", Some(&SCHEMA.to_be_bytes()));
     assert_consistent(folder.path(), options, &chain);
+}
+
+/// The version of an unreleased store, also the number 1, is not taken for a schema of a release.
+#[test]
+fn a_store_of_an_unreleased_program_is_rejected_unchanged() {
+    for version in [1_u32, 3] {
+        let (folder, options, _) = filled();
+        put_meta(folder.path(), "schema_version", None);
+        put_meta(folder.path(), "schema", Some(&version.to_be_bytes()));
+        let before = fs::read(folder.path().join("data.mdb")).unwrap();
+        for read_only in [false, true] {
+            let error = Store::open(folder.path(), StoreOptions { read_only, ..options }).unwrap_err();
+            assert_eq!(error, StoreError::Unreleased { path: folder.path().to_owned() });
+            assert!(error.to_string().contains("start with an empty data directory"), "{error}");
+        }
+        assert_eq!(fs::read(folder.path().join("data.mdb")).unwrap(), before);
+    }
 }
 
 #[test]
 fn damaged_meta_entries_are_named() {
     for (key, value, why) in [
-        ("schema", Some(b"abc".as_slice()), "it does not have 4 bytes"),
-        ("schema", None, "it is missing"),
+        ("schema_version", Some(b"abc".as_slice()), "it does not have 4 bytes"),
+        ("schema_version", None, "it is missing"),
         ("identity", None, "it is missing"),
         ("identity", Some(b"short"), "it is too short"),
         ("progress", Some(&[1; 85]), "the checksum does not match"),

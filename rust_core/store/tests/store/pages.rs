@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc};
 use crate::support::{Made, Maker, Size, damage, dump, sealed};
 use alloy_primitives::{Address, U256};
 use foreseal_state::{State, StateStore};
-use foreseal_store::{Reader, SCHEMA, ScrubPosition, Scrubbed, Store, StoreError, StoreOptions};
+use foreseal_store::{Reader, ScrubPosition, Scrubbed, Store, StoreError, StoreOptions};
 use heed::{CommitOrAbort, types::Bytes};
 use lmdb_master_sys::foreseal_fold;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -204,37 +204,8 @@ fn a_scrub_in_portions_reads_the_same_pages() {
     }
 }
 
-/// The upgrade gives every page a checksum, including the list of free pages, wherever it is interrupted.
 #[test]
-fn a_store_of_schema_2_gets_checksums() {
-    for stop in [0, 1, 5, 12, u64::MAX] {
-        let (folder, options, chain) = filled(5);
-        let env = dump::open(folder.path());
-        let meta = dump::table(&env, "meta");
-        let mut txn = env.write_txn().unwrap();
-        meta.put(&mut txn, b"schema", &2_u32.to_be_bytes()).unwrap();
-        txn.commit().unwrap();
-        env.prepare_for_closing().wait();
-        damage::without_checksums(folder.path());
-        let (mut portions, mut last) = (0, 0);
-        let broken = Store::open_with_progress(folder.path(), options, &mut |upgrading| {
-            assert_eq!(upgrading.to, SCHEMA);
-            assert!(upgrading.done >= last && upgrading.done <= upgrading.of);
-            (portions, last) = (portions + 1, upgrading.done);
-            if portions > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        assert_eq!(broken.is_err(), stop != u64::MAX);
-        drop(broken);
-        let store = Store::open(folder.path(), options).unwrap();
-        let scrubbed = scrub(&store, 1 << 20).unwrap();
-        assert_eq!((scrubbed.unchecked, scrubbed.faults), (0, vec![]), "after {stop} pieces");
-        assert_eq!(answers(&store.reader().unwrap(), &chain).damaged, 0);
-        assert!(store.verify(&mut |_| ControlFlow::Continue(())).unwrap().is_clean());
-    }
-}
-
-#[test]
-fn pages_without_checksums_are_reported_at_schema_3() {
+fn pages_without_checksums_are_reported() {
     let (folder, options, _) = filled(6);
     damage::without_checksums(folder.path());
     let store = Store::open(folder.path(), options).unwrap();

@@ -8,7 +8,7 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_chain::{ExecutedBlock, Step, View};
 
-use crate::{cluster_history::EngineHistory, ledger::Check};
+use crate::{cluster_history::QuorumHistory, ledger::Check};
 
 /// A step as a process showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ fn shown_step(block: &ExecutedBlock, step: &Step) -> ShownStep {
 
 impl ShownChain {
     /// Records a view at the moment of its publication. Each of its steps must be that which others showed, and
-    /// must exist in the engine.
-    pub fn record(&mut self, view: &View, history: &EngineHistory) -> Check {
+    /// must exist in the quorum store.
+    pub fn record(&mut self, view: &View, history: &QuorumHistory) -> Check {
         self.views += 1;
         let latest = view.latest();
         self.record_block(view, latest, history)?;
@@ -63,7 +63,7 @@ impl ShownChain {
         }
     }
 
-    fn record_block(&mut self, view: &View, block: &ExecutedBlock, history: &EngineHistory) -> Check {
+    fn record_block(&mut self, view: &View, block: &ExecutedBlock, history: &QuorumHistory) -> Check {
         let number = block.number();
         let steps = view.steps(block).map_err(|error| error.to_string())?;
         for (step, index) in steps.iter().zip(0..) {

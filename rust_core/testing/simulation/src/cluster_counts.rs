@@ -10,9 +10,9 @@ pub struct ClusterCounts {
     pub seeds: u64,
     /// Simulated time, in milliseconds.
     pub simulated_ms: u64,
-    /// Calls of the engine.
+    /// Calls of the quorum store.
     pub calls: u64,
-    /// Appends that the engine accepted.
+    /// Appends that the quorum store accepted.
     pub appends: u64,
     /// Appends with more than one key.
     pub large_appends: u64,
@@ -24,7 +24,7 @@ pub struct ClusterCounts {
     pub forwarded: u64,
     /// Published views of all processes.
     pub views: u64,
-    /// Steps in them that were compared with the same step of other processes and with the engine.
+    /// Steps in them that were compared with the same step of other processes and with the quorum store.
     pub steps: u64,
     /// Steps that were compared with the final chain of each process.
     pub final_steps: u64,
@@ -83,7 +83,7 @@ impl std::fmt::Display for ClusterCounts {
         let Self { views, steps, final_steps, starts, connections, fenced, slowest_recovery_ms, .. } = self;
         writeln!(
             f,
-            "{seeds} cluster seeds: {} s simulated, {calls} calls of the engine, {appends} appends ({large_appends} of \
+            "{seeds} cluster seeds: {} s simulated, {calls} calls of the quorum, {appends} appends ({large_appends} of \
              several keys, {fenced} fenced), {trims} removals of old records; {submissions} submissions and {forwarded} forwarded ones, {views} views \
              with {steps} steps compared, {final_steps} steps found in final chains, {starts} starts, {connections} \
              connections; slowest recovery {slowest_recovery_ms} ms",

@@ -16,30 +16,30 @@ pub enum ClusterEvent {
         sender: usize,
         chance: u64,
     },
-    /// A client submits transactions whose step needs several keys of the engine.
+    /// A client submits transactions whose step needs several keys of the quorum store.
     Burst {
         at: usize,
         sender: usize,
     },
-    /// A member's calls of the engine fail: their requests do not arrive, or their answers do not.
-    CutFromEngine {
+    /// A member's calls of the quorum store fail: their requests do not arrive, or their answers do not.
+    CutFromQuorum {
         at: usize,
         ms: u64,
     },
-    /// The engine answers no process: its majority is lost, or it elects another leader.
+    /// The quorum store answers no process: its majority is lost, or it elects another leader.
     Silence {
         ms: u64,
     },
     /// Requests that are late are executed now.
     DeliverLate,
-    /// The engine forgets superseded values.
+    /// The quorum store forgets superseded values.
     Compact,
-    /// The engine's quota is exhausted until this time has passed.
+    /// The quorum store's quota is exhausted until this time has passed.
     ExhaustSpace {
         ms: u64,
     },
-    Rates(EngineWeather),
-    /// The next record that a member reads from the engine has a changed byte.
+    Rates(QuorumWeather),
+    /// The next record that a member reads from the quorum store has a changed byte.
     Tamper {
         at: usize,
     },
@@ -98,16 +98,16 @@ pub enum ClusterEvent {
 /// Maximum simulated time of a run that is not a long one, in milliseconds.
 const MAX_LENGTH: u64 = 20_000;
 
-/// Rates of the faults of the engine.
+/// Rates of the faults of the quorum store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineWeather {
+pub enum QuorumWeather {
     Fair,
     Lossy,
     Doubling,
     Stormy,
 }
 
-impl EngineWeather {
+impl QuorumWeather {
     /// Returns the rates, in thousandths.
     pub fn rates(self) -> FaultRates {
         match self {
@@ -143,7 +143,7 @@ pub struct ClusterSetup {
     pub ring: usize,
     /// `true` if all members but the first begin no chain.
     pub standbys: bool,
-    pub weather: EngineWeather,
+    pub weather: QuorumWeather,
     /// Simulated time with faults, in milliseconds.
     pub length: u64,
 }
@@ -162,8 +162,8 @@ impl ClusterSetup {
             recent: if random.random_bool(0.5) { 1 } else { 32 },
             ring: random.random_range(3..60),
             standbys: random.random_bool(0.5),
-            weather: EngineWeather::draw(&mut random),
-            // A long run removes old records from the engine.
+            weather: QuorumWeather::draw(&mut random),
+            // A long run removes old records from the quorum store.
             length: if random.random_bool(0.02) { 120_000 } else { random.random_range(5_000..MAX_LENGTH) },
         }
     }
@@ -244,12 +244,12 @@ fn draw_cluster_event(random: &mut StdRng, setup: &ClusterSetup) -> ClusterEvent
     use ClusterEvent as E;
     let (at, member) = (random.random_range(0..setup.stations()), random.random_range(0..setup.members));
     match random.random_range(0..100) {
-        0..16 => E::CutFromEngine { at: member, ms: draw_duration(random) },
+        0..16 => E::CutFromQuorum { at: member, ms: draw_duration(random) },
         16..24 => E::Silence { ms: draw_duration(random) },
         24..27 => E::DeliverLate,
         27..29 => E::Compact,
         29..31 => E::ExhaustSpace { ms: draw_duration(random) },
-        31..35 => E::Rates(EngineWeather::draw(random)),
+        31..35 => E::Rates(QuorumWeather::draw(random)),
         35..38 => E::Tamper { at: member },
         38..45 => E::CutFeed { from: at, to: member, ms: draw_duration(random) },
         45..49 => {

@@ -33,10 +33,10 @@ impl ClusterWorld {
         self.cuts.borrow_mut().clear();
         self.silent_until.set(0);
         self.full_until.set(0);
-        self.engine.restore_majority();
-        self.engine.disarm();
-        self.engine.set_faults(foreseal_replication::quorum::simulated::FaultRates::default());
-        self.engine.deliver_late();
+        self.quorum.restore_majority();
+        self.quorum.disarm();
+        self.quorum.set_faults(foreseal_replication::quorum::simulated::FaultRates::default());
+        self.quorum.deliver_late();
         self.read_history();
         for station in &self.stations {
             station.fault_plan().clear();

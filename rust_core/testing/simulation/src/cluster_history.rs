@@ -1,4 +1,4 @@
-//! The history of the engine: who owned the chain when, and which appends exist.
+//! The history of the quorum store: who owned the chain when, and which appends exist.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,8 +12,8 @@ use crate::ledger::Check;
 /// Time without a write of the owner before which no standby may take over, in milliseconds.
 const QUIET: u64 = 800;
 
-/// History that the writes to the engine make, checked one after the other.
-pub struct EngineHistory {
+/// History that the writes to the quorum store make, checked one after the other.
+pub struct QuorumHistory {
     keys: QuorumKeys,
     /// Number of writes read so far.
     pub read: usize,
@@ -33,7 +33,7 @@ pub struct EngineHistory {
     pub takeovers: Vec<&'static str>,
 }
 
-impl EngineHistory {
+impl QuorumHistory {
     pub fn new(keys: QuorumKeys) -> Self {
         Self {
             keys,

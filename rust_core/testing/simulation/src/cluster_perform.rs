@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Bytes, TxKind, U256};
 use foreseal_node::Sent;
-use foreseal_replication::quorum::{Engine, EngineRequest};
+use foreseal_replication::quorum::{QuorumRequest, QuorumStore};
 use foreseal_state::StateReader;
 use foreseal_testkit::Fees;
 
@@ -11,7 +11,7 @@ use crate::{
     pipe::Ready, senders::TransactionSpec,
 };
 
-/// Number and size of the transactions whose step needs more than one key of the engine.
+/// Number and size of the transactions whose step needs more than one key of the quorum store.
 const LARGE: (u64, usize) = (10, 120 << 10);
 const GWEI: u128 = 1_000_000_000;
 
@@ -26,7 +26,7 @@ impl ClusterWorld {
         match event {
             E::Submit { at, sender, chance } => self.submit_at(&self.stations[at], sender, chance),
             E::Burst { at, sender } => self.submit_large(&self.stations[at], sender),
-            E::CutFromEngine { at, ms } => {
+            E::CutFromQuorum { at, ms } => {
                 self.stations[at].cut_until.set(until(ms));
                 self.tried("member cut from the engine");
             }
@@ -39,36 +39,36 @@ impl ClusterWorld {
                 });
             }
             E::DeliverLate => {
-                self.engine.deliver_late();
+                self.quorum.deliver_late();
                 self.read_history();
                 self.tried("late requests executed");
             }
             E::Compact => {
-                let revision = self.engine.revision();
-                if self.engine.call(&EngineRequest::Compact { revision }).is_ok() {
+                let revision = self.quorum.revision();
+                if self.quorum.call(&QuorumRequest::Compact { revision }).is_ok() {
                     self.tried("engine compacted");
                 }
                 self.read_history();
             }
             E::ExhaustSpace { ms } => {
                 self.full_until.set(until(ms));
-                self.engine.exhaust_space();
+                self.quorum.exhaust_space();
                 self.tried("space of the engine exhausted");
             }
             E::Rates(weather) => {
-                self.engine.set_faults(weather.rates());
+                self.quorum.set_faults(weather.rates());
                 self.tried(match weather {
-                    crate::cluster_event::EngineWeather::Fair => "answers of the engine: none lost",
-                    crate::cluster_event::EngineWeather::Lossy => "answers of the engine: lost and late",
-                    crate::cluster_event::EngineWeather::Doubling => {
+                    crate::cluster_event::QuorumWeather::Fair => "answers of the engine: none lost",
+                    crate::cluster_event::QuorumWeather::Lossy => "answers of the engine: lost and late",
+                    crate::cluster_event::QuorumWeather::Doubling => {
                         "answers of the engine: doubled and reordered"
                     }
-                    crate::cluster_event::EngineWeather::Stormy => "answers of the engine: all faults",
+                    crate::cluster_event::QuorumWeather::Stormy => "answers of the engine: all faults",
                 });
             }
             E::Tamper { at } => {
                 self.stations[at].tampers.set(true);
-                // Without the feed it reads the engine's records.
+                // Without the feed it reads the quorum store's records.
                 let others = (0..self.stations.len()).map(|other| (at, other, until(3_000)));
                 self.cuts.borrow_mut().extend(others);
                 self.break_feed(at, 0, true);

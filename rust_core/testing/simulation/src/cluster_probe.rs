@@ -10,22 +10,22 @@ use std::{
 
 use foreseal_node::{InspectionPoint, Node, Watcher};
 
-use crate::{cluster_engine::MemberEngine, cluster_station::ProcessProbe, cluster_world::ClusterWorld};
+use crate::{cluster_station::ProcessProbe, cluster_store::MemberStore, cluster_world::ClusterWorld};
 
 /// Watcher of the points that one process reaches.
 pub struct ClusterProbe {
     at: usize,
-    engine: Option<Arc<MemberEngine>>,
+    quorum: Option<Arc<MemberStore>>,
     node: OnceLock<Weak<Node>>,
     armed: Mutex<Option<(InspectionPoint, u32)>>,
     ended: AtomicBool,
 }
 
 impl ClusterProbe {
-    /// Creates the watcher of the process at a station; `engine` is that of a member.
-    pub fn new(at: usize, engine: Option<Arc<MemberEngine>>) -> Self {
+    /// Creates the watcher of the process at a station; `quorum` is that of a member.
+    pub fn new(at: usize, quorum: Option<Arc<MemberStore>>) -> Self {
         let (node, armed, ended) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
-        Self { at, engine, node, armed, ended }
+        Self { at, quorum, node, armed, ended }
     }
 
     /// Checks the current view, and every later one.
@@ -48,8 +48,8 @@ impl ClusterProbe {
         } else if next > 0 || view.latest().number() > 0 || view.pending_index() > 0 {
             checked = world.shown.borrow_mut().record(&view, &history);
         }
-        let leads = self.engine.is_some() && !node.forwards_submissions();
-        if checked.is_ok() && leads && self.engine.as_ref().is_some_and(|engine| engine.is_fenced()) {
+        let leads = self.quorum.is_some() && !node.forwards_submissions();
+        if checked.is_ok() && leads && self.quorum.as_ref().is_some_and(|quorum| quorum.is_fenced()) {
             checked =
                 Err("it shows a view although it has heard that another process is the owner".to_owned());
         }

@@ -9,14 +9,14 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_node::{ClusterDriver, Node, NodeEnvironment, NodeError, QuorumSettings, Settings};
+use foreseal_node::{MemberLoop, Node, NodeEnvironment, NodeError, QuorumSettings, Settings};
 use foreseal_replication::Phase;
 
 use crate::{
     action::ProcessEnd,
-    cluster_engine::MemberEngine,
     cluster_probe::ClusterProbe,
     cluster_station::{FollowEnd, Station, StationProcess},
+    cluster_store::MemberStore,
     cluster_world::{ClusterWorld, PREFIX},
 };
 
@@ -49,11 +49,11 @@ impl ClusterWorld {
 
     fn try_start(&self, station: &Station) -> Result<(), NodeError> {
         let alive = Arc::new(AtomicBool::new(true));
-        let engine = station.is_member.then(|| Arc::new(MemberEngine::new(station.at, alive.clone())));
-        let probe = Arc::new(ClusterProbe::new(station.at, engine.clone()));
+        let quorum = station.is_member.then(|| Arc::new(MemberStore::new(station.at, alive.clone())));
+        let probe = Arc::new(ClusterProbe::new(station.at, quorum.clone()));
         let mut cluster = station.settings.cluster.clone();
-        cluster.quorum = engine.map(|engine| QuorumSettings {
-            engine,
+        cluster.quorum = quorum.map(|store| QuorumSettings {
+            store,
             prefix: PREFIX.to_owned(),
             standby: station.at > 0 && self.setup.standbys,
         });
@@ -234,7 +234,7 @@ impl ClusterWorld {
 }
 
 /// Runs one tick or one poll. Returns the time until the next one, in milliseconds.
-fn work(driver: &mut ClusterDriver, station: &Station) -> Result<u64, NodeError> {
+fn work(driver: &mut MemberLoop, station: &Station) -> Result<u64, NodeError> {
     let clock: &dyn foreseal_chain::Clock = &*station.clocks;
     if !driver.leads() {
         let wait = driver.poll()?;

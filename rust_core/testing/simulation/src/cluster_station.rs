@@ -11,7 +11,7 @@ use std::{
 
 use alloy_primitives::keccak256;
 use foreseal_journal::simulated::SimulatedDisk;
-use foreseal_node::{ClusterDriver, ClusterSettings, InspectionPoint, Node, Randomness, Role, Settings};
+use foreseal_node::{ClusterSettings, InspectionPoint, MemberLoop, Node, Randomness, Role, Settings};
 use foreseal_replication::{FeedAddress, ManualFollower, ManualServer};
 
 use crate::{
@@ -70,7 +70,7 @@ pub struct Station {
     fault_plan: Arc<Mutex<FaultPlan>>,
     drawn: Arc<AtomicU64>,
     /// Driver of a member; borrowed while it runs.
-    pub driver: RefCell<Option<ClusterDriver>>,
+    pub driver: RefCell<Option<MemberLoop>>,
     pub process: RefCell<Option<StationProcess>>,
     pub follow: RefCell<FollowEnd>,
     /// Time of the next turn.
@@ -78,11 +78,11 @@ pub struct Station {
     /// Time of the next start, while there is no process.
     pub restart_at: Cell<u64>,
     pub paused_until: Cell<u64>,
-    /// End of the time in which the engine cannot be reached.
+    /// End of the time in which the quorum store cannot be reached.
     pub cut_until: Cell<u64>,
     /// How the process ended, until it is removed.
     pub ending: Cell<Option<ProcessEnd>>,
-    /// `true` changes a byte of the next record that the process reads from the engine.
+    /// `true` changes a byte of the next record that the process reads from the quorum store.
     pub tampers: Cell<bool>,
     /// `true` if a fault allows the process to stop with an error.
     pub excused: Cell<bool>,

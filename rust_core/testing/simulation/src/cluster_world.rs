@@ -1,4 +1,4 @@
-//! The stations of a cluster run, their engine, and the time, which all of them share.
+//! The stations of a cluster run, their quorum store, and the time, which all of them share.
 
 use std::{
     cell::{Cell, RefCell},
@@ -12,7 +12,7 @@ use foreseal_chain::datadir::genesis_hash;
 use foreseal_journal::Identity;
 use foreseal_replication::{
     RingLimits,
-    quorum::{QuorumKeys, simulated::SimulatedEngine},
+    quorum::{QuorumKeys, simulated::SimulatedStore},
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
@@ -21,16 +21,16 @@ use crate::{
     cluster_checker::ShownChain,
     cluster_counts::ClusterCounts,
     cluster_event::{ClusterEvent, ClusterSetup},
-    cluster_history::EngineHistory,
+    cluster_history::QuorumHistory,
     cluster_station::{Station, base_settings},
     node_setup,
     senders::Senders,
 };
 
-/// Prefix of the keys in the engine.
+/// Prefix of the keys in the quorum store.
 pub const PREFIX: &str = "/simulated";
 
-/// A cluster run. Each process runs on the caller's thread: a call of the engine lets the others run until its
+/// A cluster run. Each process runs on the caller's thread: a call of the quorum store lets the others run until its
 /// answer arrives.
 pub struct ClusterWorld {
     pub setup: ClusterSetup,
@@ -38,17 +38,17 @@ pub struct ClusterWorld {
     folder: TempDir,
     now: Cell<u64>,
     random: RefCell<StdRng>,
-    pub engine: Arc<SimulatedEngine>,
+    pub quorum: Arc<SimulatedStore>,
     pub stations: Vec<Station>,
     pub events: RefCell<VecDeque<(u64, ClusterEvent)>>,
     pub network_due: Cell<u64>,
-    /// End of the time in which the engine answers no process.
+    /// End of the time in which the quorum store answers no process.
     pub silent_until: Cell<u64>,
-    /// End of the time in which the engine has no space.
+    /// End of the time in which the quorum store has no space.
     pub full_until: Cell<u64>,
     /// Pairs of stations between which no byte of the feed arrives, with the end of that time.
     pub cuts: RefCell<Vec<(usize, usize, u64)>>,
-    pub history: RefCell<EngineHistory>,
+    pub history: RefCell<QuorumHistory>,
     pub shown: RefCell<ShownChain>,
     pub senders: RefCell<Senders>,
     pub counts: RefCell<ClusterCounts>,
@@ -77,7 +77,7 @@ impl ClusterWorld {
         let base = base_settings(&setup, folder.path(), senders.funded());
         let stations =
             (0..setup.stations()).map(|at| Station::new(&setup, at, folder.path(), &base)).collect();
-        let engine = Arc::new(SimulatedEngine::new(setup.seed, setup.weather.rates()));
+        let quorum = Arc::new(SimulatedStore::new(setup.seed, setup.weather.rates()));
         let spec = foreseal_primitives::ChainSpec::new(base.genesis.ok_or("no genesis")?)
             .map_err(|error| error.to_string())?;
         let identity = Identity { chain_id: spec.chain_id(), genesis: genesis_hash(&spec) };
@@ -86,14 +86,14 @@ impl ClusterWorld {
             folder,
             now: Cell::new(0),
             random: RefCell::new(StdRng::seed_from_u64(setup.seed)),
-            engine,
+            quorum,
             stations,
             events: RefCell::new(events.into()),
             network_due: Cell::new(0),
             silent_until: Cell::new(0),
             full_until: Cell::new(0),
             cuts: RefCell::default(),
-            history: RefCell::new(EngineHistory::new(QuorumKeys::new(PREFIX, &identity))),
+            history: RefCell::new(QuorumHistory::new(QuorumKeys::new(PREFIX, &identity))),
             shown: RefCell::default(),
             senders: RefCell::new(senders),
             counts: RefCell::new(ClusterCounts { seeds: 1, ..ClusterCounts::default() }),

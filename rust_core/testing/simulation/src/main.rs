@@ -75,7 +75,7 @@ fn run(options: &Options) -> Result<(), String> {
     std::fs::write(path, report.to_string()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Runs clusters: several sequencers with one engine.
+/// Runs clusters: several sequencers with one quorum store.
 fn run_clusters(options: &Options) -> Result<(), String> {
     let began = Instant::now();
     if options.seeds == 1 {

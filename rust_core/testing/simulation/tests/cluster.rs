@@ -13,7 +13,7 @@ fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |value| value.parse().expect("a number"))
 }
 
-/// No process shows anything that another owner does not continue, under faults of engine, feed and machines.
+/// No process shows anything that another owner does not continue, under faults of quorum store, feed and machines.
 #[test]
 fn every_seed_passes_the_cluster_campaign() {
     let (first, seeds) = (setting("FORESEAL_SEED", 1), setting("FORESEAL_SEEDS", SEEDS));

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
+from benches.result_file import save
 
 from hostile.build import Build
 from hostile.findings import controls, durable, durations, overload, pages, processes, protocol, results
@@ -100,7 +100,7 @@ def main() -> int:
             "rows": [dataclasses.asdict(row) for row in bench.rows],
             "failed": failed,
         }
-        given.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        save(report, given.save)
     return 2 if failed else 1 if opened else 0
 
 

@@ -9,16 +9,13 @@ from collections.abc import Awaitable, Callable
 
 import orjson
 
+from hostile import wire
 from hostile.malformed.requests import HEAD, HEADS, body, frame
 
 from bodies import check_entry
 
 ANSWER_TIME = 30.0
 """Seconds until a response or the end of the connection."""
-HANDSHAKE = (
-    b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-)
 # Maximum messages on one WebSocket.
 _MESSAGES = 200
 # Heads and WebSocket messages per thousand requests.
@@ -101,17 +98,17 @@ class Attack:
     async def _frames(self, draw: random.Random) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         try:
-            writer.write(HANDSHAKE)
+            writer.write(wire.HANDSHAKE)
             await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), ANSWER_TIME)
             reading = asyncio.create_task(self._drain(reader))
             for _ in range(_MESSAGES):
                 if reading.done() or not await self._wait_until_due():
                     break
                 kind, payload = frame(draw)
-                writer.write(masked(kind, payload))
+                writer.write(wire.frame(kind, payload))
                 await writer.drain()
                 self.seen["frame"] += 1
-            writer.write(masked(8, b"\x03\xe8"))
+            writer.write(wire.frame(8, b"\x03\xe8"))
             await asyncio.wait_for(reading, ANSWER_TIME)
         finally:
             writer.close()
@@ -139,18 +136,6 @@ async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     lines = head.lower().split(b"\r\n")
     sizes = [int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:")]
     return int(head.split(b" ", 2)[1]), await reader.readexactly(sizes[0] if sizes else 0)
-
-
-def masked(kind: int, payload: bytes) -> bytes:
-    """Return a client frame; its mask is zero, which changes nothing."""
-    size = len(payload)
-    if size < 126:
-        length = bytes([0x80 | size])
-    elif size < 1 << 16:
-        length = bytes([0x80 | 126]) + size.to_bytes(2)
-    else:
-        length = bytes([0x80 | 127]) + size.to_bytes(8)
-    return bytes([0x80 | kind]) + length + bytes(4) + payload
 
 
 def main() -> int:

@@ -7,8 +7,8 @@ from collections import Counter
 
 import orjson
 
-from hostile.malformed.attack import HANDSHAKE, masked
 from hostile.malformed.requests import HEAD
+from hostile.wire import HANDSHAKE, frame
 
 _CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
 _LISTEN = b'{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newFlashblocks"]}'
@@ -21,7 +21,7 @@ OPENINGS: dict[str, tuple[bytes, bytes]] = {
     "a body that trickles": (HEAD + b"Content-Length: 100000\r\n\r\n", b" "),
     "an answer that nobody reads": (HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(_CALL), _CALL), b""),
     "a silent WebSocket": (HANDSHAKE, b""),
-    "a WebSocket that nobody reads": (HANDSHAKE + masked(1, _LISTEN), b""),
+    "a WebSocket that nobody reads": (HANDSHAKE + frame(1, _LISTEN), b""),
     "half a frame": (HANDSHAKE + b"\x81\xfe\x40\x00" + bytes(4) + b"{", b" "),
 }
 """First bytes of each kind, and the bytes that follow every second."""

@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	watchedBlocks = 20
 	// Longer than the longest default of a polling interval.
 	pollTime = 5 * time.Second
 	lateTime = 20 * time.Second
@@ -136,7 +135,7 @@ func watchEvents(newest func() (uint64, error), send func(int) (common.Hash, err
 			}
 		}
 	}
-	for now := first; now < first+watchedBlocks; {
+	for now := first; now < first+uint64(number("LIBRARY_WATCHED_BLOCKS")); {
 		hash, err := send(len(sent))
 		if err != nil {
 			return err

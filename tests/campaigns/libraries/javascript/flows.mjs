@@ -8,7 +8,7 @@ export const key = FORESEAL_KEY
 export const spenderKey = LIBRARY_SPENDER_KEY
 
 // Blocks during which events are watched.
-const WATCHED_BLOCKS = 20
+const WATCHED_BLOCKS = Number(process.env.LIBRARY_WATCHED_BLOCKS)
 const ROUNDS = Number(process.env.LIBRARY_ROUNDS)
 const BLOCK_MS = Number(process.env.LIBRARY_BLOCK_MS)
 const ROUND_MS = Number(process.env.LIBRARY_ROUND_MS)

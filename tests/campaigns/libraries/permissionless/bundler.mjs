@@ -29,7 +29,7 @@ export async function startBundler({ entryPoint, executorKey, utilityKey }) {
   process.once('exit', () => alto.kill('SIGKILL'))
   const port = await new Promise((resolve, reject) => {
     let log = ''
-    const fail = (reason) => reject(new Error(`alto ${reason}: ${log.slice(-300)}`))
+    const fail = (reason) => reject(new Error(`alto ${reason}: ${withoutFrames(log).slice(-300)}`))
     setTimeout(() => fail('does not serve'), START_MS).unref()
     alto.once('error', reject)
     alto.once('close', (code) => fail(`ended with ${code}`))
@@ -43,3 +43,6 @@ export async function startBundler({ entryPoint, executorKey, utilityKey }) {
   })
   return `http://127.0.0.1:${port}`
 }
+
+/** Returns a log without the frames of stack traces, which have paths of this machine. */
+const withoutFrames = (log) => log.split('\n').filter((line) => !/^\s*at /.test(line)).join(' ')

@@ -6,7 +6,7 @@ import { until } from '../javascript/flows.mjs'
 
 // The development genesis has it, and so has anvil.
 const DETERMINISTIC_DEPLOYER = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
-// Of version 0.7 on every chain. The addresses below are the check: they contain the hash of the bytecode.
+// Salt of version 0.7 on every chain. The addresses below are the check: they contain the hash of the bytecode.
 const ENTRY_POINT_SALT = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
 const FACTORY_SALT = `0x${'0'.repeat(64)}`
 const FACTORY = '0x91E60e0613810449d098b0b5Ec8b51A0FE8c8985'

@@ -12,7 +12,7 @@ from typing import Any
 URL = os.environ["FORESEAL_URL"]
 KEY = os.environ["FORESEAL_KEY"]
 SPENDER_KEY = os.environ["LIBRARY_SPENDER_KEY"]
-WATCHED_BLOCKS = 20
+WATCHED_BLOCKS = int(os.environ["LIBRARY_WATCHED_BLOCKS"])
 """Number of blocks during which events are watched."""
 ROUNDS = int(os.environ["LIBRARY_ROUNDS"])
 BLOCK_SECONDS = int(os.environ["LIBRARY_BLOCK_MS"]) / 1000

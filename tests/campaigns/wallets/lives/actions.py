@@ -119,7 +119,7 @@ def void_or_cancel(world: World) -> None:
 
 def refund(world: World) -> None:
     """Refund a part of a captured order."""
-    captured = world.shop.orders.in_state(OrderState.CAPTURED)
+    captured = world.shop.in_state(OrderState.CAPTURED)
     if captured:
         id = world.draw.choice(captured)
         amount = max(1, (captured_amount(world.shop.orders.get(id)) or 1) // world.draw.randrange(1, 5))

@@ -118,17 +118,28 @@ def calm(world: World) -> list[str]:
     return found
 
 
+def _claim(world: World) -> int:
+    """Claim the vouchers of all channels, and return what was received."""
+    before = checks.received(world)
+    try:
+        world.paid.shop.claim()
+    except RuntimeError:
+        # The payer's code decided otherwise about a deposit that a reorganization undid: the channel is empty.
+        if not world.counted["reorganizations"]:
+            raise
+        world.counted["claims undone by a reorganization"] += 1
+    return checks.received(world) - before
+
+
 def end(world: World) -> list[str]:
     """Complete everything in flight, and compare with the chain."""
-    before = checks.received(world)
-    world.paid.shop.claim()
-    claimed = checks.received(world) - before
+    claimed = _claim(world)
     for _ in range(4):
         world.work()
         world.chain.mine(FINALITY + 1)
     world.chain.advance(_TWO_DAYS * 10)
     world.chain.mine(FINALITY + 1)
-    for id in world.shop.orders.in_state(*OrderState):
+    for id in world.shop.in_state(*OrderState):
         with contextlib.suppress(NotExpired, TransitionNotAllowed):
             world.shop.progress.expire(id)
     for _ in range(2):

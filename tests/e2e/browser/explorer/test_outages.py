@@ -135,7 +135,7 @@ def _is_post(route: object) -> bool:
 
 
 def test_rate_limit_is_a_sentence_and_the_page_waits(chromium: Chromium) -> None:
-    with live_node("--public", "--public-rate", "10/m", "--public-burst", "4", "--step", "200ms") as node:
+    with live_node("--public", "--public-rate", "10/m", "--step", "200ms", values={"access.public_burst": 4}) as node:
         explorer = Explorer(chromium, node.url)
         with explorer.opened("/status", allow=REFUSED) as page:
             calls: list[str] = []

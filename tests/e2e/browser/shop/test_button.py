@@ -3,31 +3,25 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
 from browser import BrowserPage, PageFaults
 from browser.shop_purchase import pay_with_pretend_wallet
-from http_thread import running_server
+from http_thread import QuietHandler, running_server
 from shop_demo import ShopDemo
 
 PAGE = '<!doctype html><html lang="en"><title>Other</title><link rel="icon" href="data:,"><main></main></html>'
 DROPPED = "does not match the recipient window's origin"
 
 
-class OtherSite(BaseHTTPRequestHandler):
+class OtherSite(QuietHandler):
     """A site of another origin, with one page."""
 
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/html")
-        self.end_headers()
-        self.wfile.write(PAGE.encode())
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        self.respond(200, PAGE.encode(), content_type="text/html")
 
 
 @contextmanager

@@ -19,9 +19,11 @@ from payments.held_bodies import HeldBodies
 from payments.x402.channel_buying import Recorded, buy
 from payments.x402.paying import demand, manual_payment, pay
 from payments.x402.selling import ORIGIN, Selling, signed
-from payments.x402.world import BUYERS, STRANGER, World
+from payments.x402.world import BUYERS, STRANGER, World, account
 
 BUYER = BUYERS[14]
+# No other test pays it.
+PENNILESS = account(201)
 # The bound is in memory, and no database has a part in it.
 pytestmark = pytest.mark.sqlite_only
 
@@ -53,7 +55,7 @@ def invalid_payments(selling: Selling) -> dict[str, tuple[int, dict[str, str]]]:
         "forged": (402, signed(forged)),
         "another payee": (402, signed(pay(BUYER, required.model_copy(update={"pay_to": STRANGER.address})))),
         "expired": (402, signed(manual_payment(BUYER, required, valid_before=1))),
-        "no money": (402, signed(manual_payment(STRANGER, required))),
+        "no money": (402, signed(manual_payment(PENNILESS, required))),
         "another resource": (402, signed(selling.bought(BUYER, "/report"))),
     }
 

@@ -2,12 +2,8 @@
 
 import csv
 import io
-import json
 from typing import Any
 
-from sqlalchemy import select, update
-
-from foreseal.payments.ledger.models import TimelineRecord
 from payments.api.service_harness import ServiceHarness
 from payments.fake.contracts import PAYOUTS
 from payments.shop import BUYERS, SHOP
@@ -68,20 +64,11 @@ def test_export_is_limited_by_block_time(service: ServiceHarness) -> None:
         times[row["kind"], row["amount"]] = _time_of(service, row["transaction_hash"])
         assert int(row["block_number"]) > 0
 
-    def check() -> None:
-        for time in sorted({*times.values(), *(each + 1 for each in times.values())}):
-            later = [each for each in everything if times[each] >= time]
-            assert _kinds(service, f"block_time_from={time}") == later
-            assert _kinds(service, f"block_time_before={time}") == [each for each in everything if each not in later]
-        assert _kinds(service, f"block_time_from=0&block_time_before={2**40}") == everything
-        assert _kinds(service, f"block_time_from={2**40}") == []
-
-    check()
-    # Entries of earlier versions have no block number; it is read from the receipts.
-    with service.database.transaction() as tx:
-        for id, text in tx.execute(select(TimelineRecord.id, TimelineRecord.details)).all():
-            details = {name: value for name, value in json.loads(text).items() if name != "block_number"}
-            tx.execute(update(TimelineRecord).where(TimelineRecord.id == id).values(details=json.dumps(details)))
-    check()
+    for time in sorted({*times.values(), *(each + 1 for each in times.values())}):
+        later = [each for each in everything if times[each] >= time]
+        assert _kinds(service, f"block_time_from={time}") == later
+        assert _kinds(service, f"block_time_before={time}") == [each for each in everything if each not in later]
+    assert _kinds(service, f"block_time_from=0&block_time_before={2**40}") == everything
+    assert _kinds(service, f"block_time_from={2**40}") == []
     service.node.losses += [("eth_getBlockByNumber", False)]
     assert service.request("GET", "/v1/export.csv?block_time_from=5").status_code == 503

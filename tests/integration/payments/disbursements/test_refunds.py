@@ -67,7 +67,7 @@ def test_partial_refunds_never_exceed_the_capture(shop: Shop) -> None:
         shop.refunds.refund("4", "a", 1)
     shop.settle()
     assert sum(each.amount for each in paid(shop.chain)) == 500
-    assert [row.id for row in shop.refunds.list_for_order("a")] == ["1", "2", "3"]
+    assert [row.id for row in shop.refunds_of("a")] == ["1", "2", "3"]
     assert shop.refunds.refundable("a") == 0
 
 

@@ -121,7 +121,7 @@ def test_missing_record_is_named(shop: Shop) -> None:
         shop.orders.get("x")
     with pytest.raises(UnknownRecord, match="refunds: no row has the id x"):
         shop.refunds.get("x")
-    assert shop.orders.in_state(*OrderState) == []
+    assert shop.in_state(*OrderState) == []
 
 
 def test_reader_sees_one_snapshot_and_blocks_no_writer(shop: Shop) -> None:
@@ -132,7 +132,7 @@ def test_reader_sees_one_snapshot_and_blocks_no_writer(shop: Shop) -> None:
         shop.stored("b")
         after = tx.execute(select(OrderRecord.state)).scalars().all()
     assert before == after == [OrderState.STORED]
-    assert shop.orders.in_state(OrderState.VOIDED) == ["a"]
+    assert shop.in_state(OrderState.VOIDED) == ["a"]
 
 
 def test_only_durable_transactions_are_synced(shop: Shop) -> None:

@@ -53,7 +53,7 @@ def test_identifier_that_is_not_a_string_is_rejected(value: object) -> None:
 def test_similar_identifiers_are_distinct(shop: Shop) -> None:
     for name in ALIKE:
         shop.stored(name, 100)
-    assert sorted(shop.orders.in_state(*{shop.orders.get(name).state for name in ALIKE})) == sorted(ALIKE)
+    assert sorted(shop.in_state(*{shop.orders.get(name).state for name in ALIKE})) == sorted(ALIKE)
     with pytest.raises(DuplicateRecord):
         shop.draft("Order")
     shop.orders.void("Order")

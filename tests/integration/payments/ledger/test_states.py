@@ -227,7 +227,7 @@ def _insert(shop: Shop, tx: object, model: type[StatefulRecord], id: str, place:
     values: dict[str, object] = {"id": id, "chain_id": 1, "token": "0x", "amount": 1}
     if model is OrderRecord:
         values |= {"payer": "0x", "payee": "0x", "valid_after": 0, "valid_before": 1, "nonce": b"", "since_block": 0}
-        values["memo"] = id.encode()
+        values |= {"memo": id.encode(), "created": 0}
     else:
         values |= {"order_id": "o", "recipient": "0x"}
     tx.execute(insert(model).values(**values, state=place.state, step=place.step))  # type: ignore[attr-defined]

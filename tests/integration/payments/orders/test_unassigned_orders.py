@@ -250,7 +250,7 @@ def test_invalid_terms_without_payer_are_rejected(
     terms = {"amount": 5, "valid_after": 0, "valid_before": 2**40, "nonce": bytes(32)} | change
     with pytest.raises(error, match=message):
         shop.orders.draft_unassigned("a", UnassignedTerms(**terms))
-    assert shop.orders.in_state(*OrderState) == []
+    assert shop.in_state(*OrderState) == []
 
 
 def test_own_authorization_before_the_signature_captures_the_order(shop: Shop) -> None:

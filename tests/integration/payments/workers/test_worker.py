@@ -8,6 +8,7 @@ import pytest
 from foreseal.client.errors import ConnectionLost
 from foreseal.payments.workers.process_registry import WorkShare
 from foreseal.payments.workers.scheduler import GRACE, MAX_PAUSE, Scheduler
+from foreseal.payments.workers.work_kinds import Subject
 from payments.api.service_harness import LEASE, ServiceHarness
 from payments.fake.contracts import PAYOUTS
 from payments.shop import BUYER, SHOP
@@ -56,10 +57,10 @@ def test_one_failing_order_does_not_block_the_others(
         _cancel(service, id)
     step = service.process.worker._advance_row
 
-    def failing(kind: str, id: str, destination: Any) -> Any:
-        if id == "a":
+    def failing(subject: Subject, destination: Any) -> Any:
+        if subject.id == "a":
             raise KeyError("nobody thought of this")
-        return step(kind, id, destination)
+        return step(subject, destination)
 
     monkeypatch.setattr(service.process.worker, "_advance_row", failing)
     service.settle()
@@ -140,10 +141,10 @@ def test_stopped_worker_leaves_the_subjects_to_the_next_start(service: ServiceHa
     worker = service.process.worker
     step, advanced = worker._advance_row, []
 
-    def advance(kind: str, id: str, destination: Any) -> Any:
-        advanced.append(id)
+    def advance(subject: Subject, destination: Any) -> Any:
+        advanced.append(subject.id)
         worker.stop()
-        return step(kind, id, destination)
+        return step(subject, destination)
 
     worker._advance_row = advance  # type: ignore[method-assign]
     service.offset += 60
@@ -165,9 +166,9 @@ def test_processes_share_work_and_replace_a_dead_process(service: ServiceHarness
     for name, process in (("a", service.process), ("b", other)):
         step = process.worker._advance_row
 
-        def noted(kind: str, id: str, destination: Any, name: str = name, step: Any = step) -> Any:
-            looked[name].append(id)
-            return step(kind, id, destination)
+        def noted(subject: Subject, destination: Any, name: str = name, step: Any = step) -> Any:
+            looked[name].append(subject.id)
+            return step(subject, destination)
 
         process.worker._advance_row = noted  # type: ignore[method-assign]
     service.chain.mine(100)

@@ -5,7 +5,8 @@ import gc
 import itertools
 import json
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,22 +60,18 @@ class Server:
         return http, transport
 
 
-def serving(folder: Path, use: Callable[[Server], Awaitable[None]]) -> None:
-    """Run `use` on a new server."""
-
-    async def run() -> None:
-        app = App(Settings(folder / "chain", dev=DevChain(), block_time=10**9))
-        await app.startup()
-        await app.wait_until_ready()
-        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
-        server = Server(app, listener)
-        try:
-            await use(server)
-        finally:
-            await listener.stop(0)
-            await app.shutdown()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[Server]:
+    """Start a server."""
+    app = App(Settings(folder / "chain", dev=DevChain(), block_time=10**9))
+    await app.startup()
+    await app.wait_until_ready()
+    listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
+    try:
+        yield Server(app, listener)
+    finally:
+        await listener.stop(0)
+        await app.shutdown()
 
 
 async def settled(http: HttpConnection) -> None:
@@ -97,8 +94,8 @@ def bodies_in(written: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_repeated_request_is_answered_in_the_core(tmp_path: Path, alone: bool) -> None:
-    async def use(server: Server) -> None:
+async def test_a_repeated_request_is_answered_in_the_core(tmp_path: Path, alone: bool) -> None:
+    async with serving(tmp_path) as server:
         http, transport = server.connect()
         server.listener.write_batch.alone = alone
         for ident in range(5):
@@ -108,7 +105,22 @@ def test_a_repeated_request_is_answered_in_the_core(tmp_path: Path, alone: bool)
         assert [body["id"] for body in bodies_in(transport.written)] == [0, 1, 2, 3, 4]
         assert len({body["result"] for body in bodies_in(transport.written)}) == 1
 
-    serving(tmp_path, use)
+
+async def test_a_call_of_a_client_that_leaves_is_cancelled(tmp_path: Path) -> None:
+    """Its code never ends."""
+    endless = post("eth_call", {"to": ALICE, "gas": "0x1ffffff"}, "latest", {ALICE: {"code": "0x5b5f56"}})
+    async with serving(tmp_path) as server:
+        http, _ = server.connect()
+        http.data_received(endless)
+        await settled(http)
+        http.data_received(endless)
+        assert http._answering is not None
+        http.connection_lost(None)
+        node = server.app._node
+        while node.running:  # noqa: ASYNC110 - nothing reports it
+            await asyncio.sleep(0)
+        ended = json.loads(node.metrics())["lanes"]["heavy"]["ended"]
+        assert ended["cancelled"] == 1
 
 
 STREAM = [
@@ -135,26 +147,31 @@ STREAM = [
 def test_answers_and_order_do_not_depend_on_segments(
     tmp_path_factory: pytest.TempPathFactory, cuts: list[int], requests: list[bytes], alone: bool
 ) -> None:
-    async def use(server: Server) -> None:
-        http, transport = server.connect()
-        server.listener.write_batch.alone = alone
-        stream = b"".join(requests)
-        edges = sorted({0, len(stream), *cuts, *itertools.accumulate(map(len, requests))})
-        for start, end in itertools.pairwise(edges):
-            http.data_received(stream[start:end])
-            await settled(http)
-        expected = [json.loads(request.partition(b"\r\n\r\n")[2])["id"] for request in requests]
-        assert [body["id"] for body in bodies_in(transport.written)] == expected
-        by_id = {body["id"]: body for body in bodies_in(transport.written)}
-        assert by_id[11]["result"] == by_id[10]["result"]
-        assert (by_id[15]["error"]["code"], by_id[16]["error"]["code"]) == (-32602, -32601)
-        assert len(by_id[19]["result"]) == 2 + 2 * 0xFFFF > MAX_BATCHED_SIZE
+    async def sent_in_segments() -> None:
+        async with serving(tmp_path_factory.mktemp("segments")) as server:
+            await check_segments(server, cuts, requests, alone=alone)
 
-    serving(tmp_path_factory.mktemp("segments"), use)
+    asyncio.run(sent_in_segments())
 
 
-def test_calls_are_counted_wherever_they_are_answered(tmp_path: Path) -> None:
-    async def use(server: Server) -> None:
+async def check_segments(server: Server, cuts: list[int], requests: list[bytes], *, alone: bool) -> None:
+    http, transport = server.connect()
+    server.listener.write_batch.alone = alone
+    stream = b"".join(requests)
+    edges = sorted({0, len(stream), *cuts, *itertools.accumulate(map(len, requests))})
+    for start, end in itertools.pairwise(edges):
+        http.data_received(stream[start:end])
+        await settled(http)
+    expected = [json.loads(request.partition(b"\r\n\r\n")[2])["id"] for request in requests]
+    assert [body["id"] for body in bodies_in(transport.written)] == expected
+    by_id = {body["id"]: body for body in bodies_in(transport.written)}
+    assert by_id[11]["result"] == by_id[10]["result"]
+    assert (by_id[15]["error"]["code"], by_id[16]["error"]["code"]) == (-32602, -32601)
+    assert len(by_id[19]["result"]) == 2 + 2 * 0xFFFF > MAX_BATCHED_SIZE
+
+
+async def test_calls_are_counted_wherever_they_are_answered(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
         http, _ = server.connect()
         for _ in range(7):
             http.data_received(post("eth_chainId"))
@@ -163,11 +180,9 @@ def test_calls_are_counted_wherever_they_are_answered(tmp_path: Path) -> None:
         assert dispatcher is not None
         assert dispatcher.call_metrics.answered["eth_chainId"] == 7
 
-    serving(tmp_path, use)
 
-
-def test_a_draining_listener_closes_the_connection_with_the_next_response(tmp_path: Path) -> None:
-    async def use(server: Server) -> None:
+async def test_a_draining_listener_closes_the_connection_with_the_next_response(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
         http, transport = server.connect()
         for _ in range(3):
             http.data_received(post("eth_chainId"))
@@ -180,11 +195,9 @@ def test_a_draining_listener_closes_the_connection_with_the_next_response(tmp_pa
         assert transport.written.count(b"connection: close") == 1
         assert transport.closed
 
-    serving(tmp_path, use)
 
-
-def test_a_client_that_does_not_read_gets_no_further_answer(tmp_path: Path) -> None:
-    async def use(server: Server) -> None:
+async def test_a_client_that_does_not_read_gets_no_further_answer(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
         http, transport = server.connect()
         for _ in range(3):
             http.data_received(post("eth_chainId"))
@@ -197,23 +210,19 @@ def test_a_client_that_does_not_read_gets_no_further_answer(tmp_path: Path) -> N
         await settled(http)
         assert bodies_in(transport.written)[-1]["id"] == 4
 
-    serving(tmp_path, use)
 
-
-def test_an_answer_is_the_end_of_being_idle(tmp_path: Path) -> None:
-    async def use(server: Server) -> None:
+async def test_an_answer_is_the_end_of_being_idle(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
         http, _ = server.connect()
         http.data_received(post("eth_chainId"))
         http.since = 0.0
         http.data_received(post("eth_chainId"))
         assert (http.seen, http.since) == (1, server.listener.now)
 
-    serving(tmp_path, use)
-
 
 @pytest.mark.parametrize("end", ["finish", "abort", "eof_received"])
-def test_an_ended_connection_answers_nothing_in_the_core(tmp_path: Path, end: str) -> None:
-    async def use(server: Server) -> None:
+async def test_an_ended_connection_answers_nothing_in_the_core(tmp_path: Path, end: str) -> None:
+    async with serving(tmp_path) as server:
         http, transport = server.connect()
         for _ in range(3):
             http.data_received(post("eth_chainId"))
@@ -222,11 +231,9 @@ def test_an_ended_connection_answers_nothing_in_the_core(tmp_path: Path, end: st
         assert http.seen == 2
         assert len(statuses_in(transport.written)) <= 4
 
-    serving(tmp_path, use)
 
-
-def test_a_lost_connection_is_freed(tmp_path: Path) -> None:
-    async def use(server: Server) -> None:
+async def test_a_lost_connection_is_freed(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
         http, _ = server.connect()
         for _ in range(3):
             http.data_received(post("eth_chainId"))
@@ -236,5 +243,3 @@ def test_a_lost_connection_is_freed(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         gc.collect()
         assert freed() is None
-
-    serving(tmp_path, use)

@@ -32,42 +32,34 @@ def get_health(path: Path) -> bytes:
     return answer
 
 
-def test_unix_socket_is_private_and_removed_at_the_stop(tmp_path: Path) -> None:
+async def test_unix_socket_is_private_and_removed_at_the_stop(tmp_path: Path) -> None:
     path = tmp_path / "admin.sock"
-
-    async def main() -> None:
-        app, answers = await endpoint(tmp_path)
-        before = os.umask(0)
-        try:
-            listener = UnixListener(answers, path)
-        finally:
-            os.umask(before)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert listener.url == f"unix:{path}"
-        assert await listener.start()
-        assert await asyncio.to_thread(get_health, path) == b"ok\n"
-        with pytest.raises(AddressError, match="already in use by another server"):
-            free_path(path)
-        await listener.stop()
-        assert not path.exists()
-        await app.shutdown()
-
-    asyncio.run(main())
-
-
-def test_replaced_socket_file_is_not_removed(tmp_path: Path) -> None:
-    path = tmp_path / "admin.sock"
-
-    async def main() -> None:
-        app, answers = await endpoint(tmp_path)
+    app, answers = await endpoint(tmp_path)
+    before = os.umask(0)
+    try:
         listener = UnixListener(answers, path)
-        await listener.start()
-        path.unlink()
-        path.write_text("another's")
-        await listener.stop()
-        await app.shutdown()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert listener.url == f"unix:{path}"
+    assert await listener.start()
+    assert await asyncio.to_thread(get_health, path) == b"ok\n"
+    with pytest.raises(AddressError, match="already in use by another server"):
+        free_path(path)
+    await listener.stop()
+    assert not path.exists()
+    await app.shutdown()
 
-    asyncio.run(main())
+
+async def test_replaced_socket_file_is_not_removed(tmp_path: Path) -> None:
+    path = tmp_path / "admin.sock"
+    app, answers = await endpoint(tmp_path)
+    listener = UnixListener(answers, path)
+    await listener.start()
+    path.unlink()
+    path.write_text("another's")
+    await listener.stop()
+    await app.shutdown()
     assert path.read_text() == "another's"
 
 
@@ -80,7 +72,7 @@ def test_stale_socket_is_replaced(tmp_path: Path) -> None:
     free_path(path)
 
 
-def test_unusable_socket_path_is_an_error(tmp_path: Path) -> None:
+async def test_unusable_socket_path_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
     with pytest.raises(AddressError, match="the file exists and is not a socket"):
@@ -88,14 +80,10 @@ def test_unusable_socket_path_is_an_error(tmp_path: Path) -> None:
     assert file.read_text() == "kept"
     with pytest.raises(AddressError, match="nowhere is not a folder"):
         free_path(tmp_path / "nowhere" / "s")
-
-    async def main() -> None:
-        app, answers = await endpoint(tmp_path)
-        with pytest.raises(AddressError, match=r"cannot listen at unix:.*: Address already in use"):
-            UnixListener(answers, file)
-        await app.shutdown()
-
-    asyncio.run(main())
+    app, answers = await endpoint(tmp_path)
+    with pytest.raises(AddressError, match=r"cannot listen at unix:.*: Address already in use"):
+        UnixListener(answers, file)
+    await app.shutdown()
 
 
 @pytest.mark.parametrize(

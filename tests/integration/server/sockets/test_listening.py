@@ -43,7 +43,7 @@ def test_occupied_port_is_a_clear_error() -> None:
             listen("127.0.0.1", port)
 
 
-def test_admin_port_is_reserved_while_the_node_opens() -> None:
+async def test_admin_port_is_reserved_while_the_node_opens() -> None:
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     node = FakeNode()
@@ -54,17 +54,13 @@ def test_admin_port_is_reserved_while_the_node_opens() -> None:
         return node
 
     app = App(Settings(Path("unused"), admin=("127.0.0.1", port)), make_node=open_node)
-
-    async def scenario() -> None:
-        await app.startup()
-        try:
-            assert app.admin_url == f"http://127.0.0.1:{port}"
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.close()
-        finally:
-            await app.shutdown()
-
-    asyncio.run(scenario())
+    await app.startup()
+    try:
+        assert app.admin_url == f"http://127.0.0.1:{port}"
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.close()
+    finally:
+        await app.shutdown()
     listen("127.0.0.1", port).close()
 
 
@@ -95,4 +91,4 @@ def test_descriptor_limit_is_raised_for_the_connections() -> None:
 def test_low_open_file_limit_reduces_connections_and_is_logged() -> None:
     given, logged = room(16_384, 1024, 2048)
     assert given == 2048 - 512
-    assert "--max-open" in logged
+    assert "open file limit" in logged

@@ -184,7 +184,7 @@ class ServiceHarness:
         self.post = Post()
         self.offset = 0.0
         self.drawn = 0
-        self.health: dict[str, Any] = {}
+        self.health: Any = {"status": "ok", "reasons": [], "node": {"block_age": None}}
         self.url = url
         self.environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex(), "BRANCH_KEY": "0x" + bytes(BRANCH.key).hex()}
         self.file = folder / "pay.toml"

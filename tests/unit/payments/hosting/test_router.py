@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -12,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from foreseal.payments.hosting.process_app import build_process_app, summarize
 from foreseal.payments.hosting.router import MerchantRouter
-from foreseal.payments.metrics import Counter, Gauge, GaugeSample, Histogram, render, render_groups
+from foreseal.payments.metrics import MetricGroups, SampledGauge, SampledValue
 
 OK = {"status": "ok", "reasons": [], "payee": {"address": "0xA"}}
 LOW = {"status": "degraded", "reasons": [{"code": "payee_low", "message": "m"}]}
@@ -49,6 +50,11 @@ class Hosted:
         self.router = MerchantRouter(merchants, process, max_requests, max_shoppers)
         transport = httpx.ASGITransport(self.router)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://pay.test")
+
+    def rejected(self, merchant: str, kind: str = "requests") -> float | None:
+        """Return the number of a merchant's rejected requests."""
+        name = f"foreseal_pay_{kind}_rejected_total"
+        return self.router.registry.get_sample_value(name, {"merchant": merchant})
 
 
 @pytest.mark.parametrize(
@@ -102,16 +108,17 @@ def test_requests_beyond_the_limit_of_one_merchant_spare_the_other() -> None:
         hosted.books.may_answer.set()
         assert {response.status_code for response in await asyncio.gather(*waiting)} == {200}
         assert (await hosted.client.get("/books/x")).status_code == 200
-        assert (hosted.router.rejected.value("books"), hosted.router.rejected.value("games")) == (1, 0)
+        assert (hosted.rejected("books"), hosted.rejected("games")) == (1, 0)
 
     asyncio.run(run())
 
 
 def test_rejections_have_a_series_before_the_first_one() -> None:
-    text = render(Hosted().router.metrics)
+    text = generate_latest(Hosted().router.registry).decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     for name in ("foreseal_pay_requests_rejected", "foreseal_pay_shopper_requests_rejected"):
-        assert {each.labels["merchant"]: each.value for each in families[name].samples} == {"books": 0, "games": 0}
+        values = {each.labels["merchant"]: each.value for each in families[name].samples}
+        assert values == {"books": 0, "games": 0}
 
 
 @pytest.mark.parametrize("path", ["/checkout", "/checkout/a", "/checkout/static/lib/rpc.js", "/v1/checkout/a/payment"])
@@ -127,7 +134,7 @@ def test_requests_of_shoppers_use_up_only_their_own_share(path: str) -> None:
         assert (await hosted.client.get("/books/v1/orders")).status_code == 200
         assert (await hosted.client.get(f"/games{path}")).status_code == 200
         assert {response.status_code for response in await asyncio.gather(*waiting)} == {200}
-        assert (hosted.router.rejected.value("books"), hosted.router.rejected_shoppers.value("books")) == (0, 1)
+        assert (hosted.rejected("books"), hosted.rejected("books", "shopper_requests")) == (0, 1)
 
     asyncio.run(run())
 
@@ -137,7 +144,7 @@ def test_similar_paths_count_in_the_share_of_the_merchant(path: str) -> None:
     async def run() -> None:
         hosted = Hosted(max_requests=0)
         assert (await hosted.client.get(f"http://pay.test/books{path}")).status_code == 503
-        assert hosted.router.rejected.value("books") == 1
+        assert hosted.rejected("books") == 1
 
     asyncio.run(run())
 
@@ -182,13 +189,13 @@ def test_health_is_the_worst_and_fails_only_if_nothing_works(
 
 
 def test_metrics_of_merchants_form_one_family_with_a_label() -> None:
-    groups = {}
+    groups: dict[str | None, CollectorRegistry] = {}
     for number, name in enumerate(("books", "games"), 1):
-        counter, histogram = Counter("n_total", "Number.", ("kind",)), Histogram("t_seconds", "Time.", bounds=(1.0,))
-        counter.add('a "quoted" kind', count=number)
-        histogram.observe(0.5)
-        groups[name] = [counter, histogram, Gauge("up", "Up.", lambda number=number: [GaugeSample(number)])]  # type: ignore[misc]
-    text = render_groups("merchant", groups)
+        registry = groups[name] = CollectorRegistry()
+        Counter("n_total", "Number.", ("kind",), registry=registry).labels('a "quoted" kind').inc(number)
+        Histogram("t_seconds", "Time.", registry=registry, buckets=(1.0,)).observe(0.5)
+        registry.register(SampledGauge("up", "Up.", lambda number=number: [SampledValue(number)]))  # type: ignore[misc]
+    text = MetricGroups(groups).text()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert text.count("# TYPE") == len(families) == 3
     values = {(each.labels["merchant"], each.labels["kind"]): each.value for each in families["n"].samples}

@@ -25,19 +25,16 @@ async def read(bodies: BodyTimeouts, seconds: float) -> str:
     return "read"
 
 
-def test_body_timeout_is_between_half_and_the_full_limit() -> None:
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        bodies = BodyTimeouts(loop, MOST)
-        began = loop.time()
-        slow = [asyncio.create_task(read(bodies, 60)) for _ in range(3)]
-        quick = [asyncio.create_task(read(bodies, seconds)) for seconds in (0, MOST / 4000)]
-        assert await asyncio.gather(*slow, *quick) == ["late"] * 3 + ["read"] * 2
-        assert loop.time() - began >= MOST / 2000
-        assert all(not task.cancelling() for task in slow)
-        bodies.stop()
-
-    asyncio.run(run())
+async def test_body_timeout_is_between_half_and_the_full_limit() -> None:
+    loop = asyncio.get_running_loop()
+    bodies = BodyTimeouts(loop, MOST)
+    began = loop.time()
+    slow = [asyncio.create_task(read(bodies, 60)) for _ in range(3)]
+    quick = [asyncio.create_task(read(bodies, seconds)) for seconds in (0, MOST / 4000)]
+    assert await asyncio.gather(*slow, *quick) == ["late"] * 3 + ["read"] * 2
+    assert loop.time() - began >= MOST / 2000
+    assert all(not task.cancelling() for task in slow)
+    bodies.stop()
 
 
 def test_time_after_the_body_does_not_count() -> None:
@@ -51,14 +48,11 @@ def test_time_after_the_body_does_not_count() -> None:
     assert asyncio.run(run()) == "read"
 
 
-def test_other_cancellation_is_raised() -> None:
-    async def run() -> None:
-        bodies = BodyTimeouts(asyncio.get_running_loop(), MOST)
-        task = asyncio.create_task(read(bodies, 60))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        bodies.stop()
-
-    asyncio.run(run())
+async def test_other_cancellation_is_raised() -> None:
+    bodies = BodyTimeouts(asyncio.get_running_loop(), MOST)
+    task = asyncio.create_task(read(bodies, 60))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    bodies.stop()

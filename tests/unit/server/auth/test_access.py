@@ -11,12 +11,12 @@ from foreseal.errors import NodeError
 from foreseal.rpc import Limits
 from foreseal.rpc.rate import UNLIMITED, Rate
 from foreseal.server import App, Settings
-from foreseal.server.settings.access import AccessSettings, PublicLimits
+from foreseal.server.settings.access import AccessSettings
 from foreseal.server.settings.model import LogSettings
+from foreseal.server.settings.public_limits import PublicLimits
 
 from access_doubles import Clock, KeyRing, rated, running
 from asgi_client import Answer, Closed, call, connect, metrics, request, until
-from fake_core import FakeNode
 
 RECEIPTS = call("eth_getBlockReceipts", "latest")
 NUMBER = call("eth_blockNumber")
@@ -72,12 +72,11 @@ def key_called(ring: KeyRing, name: str | None) -> str | None:
 
 
 @pytest.mark.parametrize(("public", "key", "body", "status", "code"), TABLE)
-def test_callers_get_the_methods_of_their_tier(
+async def test_callers_get_the_methods_of_their_tier(
     ring: KeyRing, tmp_path: Path, public: bool, key: str | None, body: Any, status: int, code: int
 ) -> None:
     text = key_called(ring, key)
-
-    async def use(app: App, node: FakeNode) -> None:
+    async with running(tmp_path, public=public) as (app, node):
         alone = await post(app, body, text)
         assert (alone.status, alone.json.get("error", {}).get("code", 0)) == (status, code)
         assert alone.headers[b"content-type"] == b"application/json"
@@ -99,8 +98,6 @@ def test_callers_get_the_methods_of_their_tier(
             socket.send([NUMBER, body, NUMBER])
             assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, code, 0]
 
-    running(tmp_path, use, public=public)
-
 
 @pytest.mark.parametrize(
     ("headers", "status"),
@@ -119,43 +116,37 @@ def test_callers_get_the_methods_of_their_tier(
         ({"x-api-key": "fs__"}, 401),
     ],
 )
-def test_key_is_accepted_in_either_header(ring: KeyRing, tmp_path: Path, headers: dict[str, str], status: int) -> None:
+async def test_key_is_accepted_in_either_header(
+    ring: KeyRing, tmp_path: Path, headers: dict[str, str], status: int
+) -> None:
     text = ring.add("name")
     given = {name: value.replace("KEY", text) for name, value in headers.items()}
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path) as (app, _):
         assert (await request(app, chunks=[orjson.dumps(NUMBER)], headers=given)).status == status
 
-    running(tmp_path, use)
 
-
-def test_key_with_another_secret_is_rejected(ring: KeyRing, tmp_path: Path) -> None:
+async def test_key_with_another_secret_is_rejected(ring: KeyRing, tmp_path: Path) -> None:
     text = ring.add("name")
     wrong = text[:-1] + ("0" if text[-1] != "0" else "1")
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path) as (app, _):
         assert [(await post(app, NUMBER, key)).status for key in (text, wrong)] == [200, 401]
 
-    running(tmp_path, use)
 
-
-def test_rejected_body_is_not_read(tmp_path: Path) -> None:
-    async def use(app: App, _: FakeNode) -> None:
+async def test_rejected_body_is_not_read(tmp_path: Path) -> None:
+    async with running(tmp_path) as (app, _):
         answer = await request(
             app, chunks=[b"x" * 10, b"y"], headers={"content-length": "11", "x-api-key": "fs_no", "host": "a.example"}
         )
         assert (answer.status, answer.unread) == (401, 2)
         assert answer.headers[b"connection"] == b"close"
 
-    running(tmp_path, use)
 
-
-def test_rate_limits_apply_to_address_and_key(ring: KeyRing, tmp_path: Path) -> None:
+async def test_rate_limits_apply_to_address_and_key(ring: KeyRing, tmp_path: Path) -> None:
     clock = Clock()
     own = ring.add("own", rate=rated(3).public_rate, burst=3)
     of_tier, another = ring.add("of the tier"), ring.add("another")
+    async with running(tmp_path, clock, public=True, access=rated(2, 5)) as (app, _):
 
-    async def use(app: App, _: FakeNode) -> None:
         async def statuses(count: int, key: str | None = None) -> list[int]:
             return [(await post(app, NUMBER, key)).status for _ in range(count)]
 
@@ -183,14 +174,11 @@ def test_rate_limits_apply_to_address_and_key(ring: KeyRing, tmp_path: Path) -> 
         assert samples['foreseal_refused_total{tier="public",reason="rate"}'] == 4
         assert samples['foreseal_refused_total{tier="dedicated",reason="rate"}'] == 3
 
-    running(tmp_path, use, clock, public=True, access=rated(2, 5))
-
 
 @pytest.mark.parametrize("rate", [1, 7])
-def test_a_client_that_honours_retry_after_succeeds(tmp_path: Path, rate: int) -> None:
+async def test_a_client_that_honours_retry_after_succeeds(tmp_path: Path, rate: int) -> None:
     clock = Clock()
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path, clock, public=True, access=rated(rate)) as (app, _):
         waited = 0
         for body in [NUMBER, call("eth_getLogs", {}), [NUMBER] * 3, b"not JSON"] * 5:
             answer = await post(app, body) if body != b"not JSON" else await request(app, chunks=[b"not JSON"])
@@ -201,13 +189,10 @@ def test_a_client_that_honours_retry_after_succeeds(tmp_path: Path, rate: int) -
             assert answer.status == 200
         assert waited
 
-    running(tmp_path, use, clock, public=True, access=rated(rate))
 
-
-def test_batch_entries_are_counted_and_rejected_individually(tmp_path: Path) -> None:
+async def test_batch_entries_are_counted_and_rejected_individually(tmp_path: Path) -> None:
     clock = Clock()
-
-    async def use(app: App, node: FakeNode) -> None:
+    async with running(tmp_path, clock, public=True, access=rated(4)) as (app, node):
         answer = await post(app, [NUMBER, 5, NUMBER, NUMBER, NUMBER, 6])
         assert (answer.status, codes(answer)) == (200, [0, -32600, 0, 0, -32005, -32005])
         assert answer.json[4]["error"]["data"] == {"limit": "rate", "max": 4, "retryAfterMs": 250}
@@ -222,34 +207,27 @@ def test_batch_entries_are_counted_and_rejected_individually(tmp_path: Path) -> 
         assert (await post(app, [])).json["error"]["code"] == -32600
         assert codes(await post(app, [NUMBER] * 4)) == [0, 0, 0, -32005]
 
-    running(tmp_path, use, clock, public=True, access=rated(4))
 
-
-def test_websocket_messages_count(tmp_path: Path) -> None:
+async def test_websocket_messages_count(tmp_path: Path) -> None:
     clock = Clock()
-
-    async def use(app: App, _: FakeNode) -> None:
-        async with connect(app) as socket:
-            assert [await socket.request("eth_blockNumber") for _ in range(3)][2]["data"]["retryAfterMs"] == 500
-            socket.send([NUMBER, NUMBER])
-            assert [entry["error"]["code"] for entry in await socket.hear()] == [-32005, -32005]
-            assert (await post(app, NUMBER)).status == 429, "the address has one bucket"
-            clock.now += 500_000
-            socket.send([NUMBER, NUMBER])
-            assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, -32005]
-            clock.now += 1_000_000
-            socket.send("not JSON")
-            assert (await socket.hear())["error"]["code"] == -32700
-            assert (await socket.request("eth_subscribe", "newHeads")).startswith("0x")
-            assert (await socket.request("eth_subscribe", "newHeads"))["code"] == -32005
-
-    running(tmp_path, use, clock, public=True, access=rated(2))
+    async with running(tmp_path, clock, public=True, access=rated(2)) as (app, _), connect(app) as socket:
+        assert [await socket.request("eth_blockNumber") for _ in range(3)][2]["data"]["retryAfterMs"] == 500
+        socket.send([NUMBER, NUMBER])
+        assert [entry["error"]["code"] for entry in await socket.hear()] == [-32005, -32005]
+        assert (await post(app, NUMBER)).status == 429, "the address has one bucket"
+        clock.now += 500_000
+        socket.send([NUMBER, NUMBER])
+        assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, -32005]
+        clock.now += 1_000_000
+        socket.send("not JSON")
+        assert (await socket.hear())["error"]["code"] == -32700
+        assert (await socket.request("eth_subscribe", "newHeads")).startswith("0x")
+        assert (await socket.request("eth_subscribe", "newHeads"))["code"] == -32005
 
 
-def test_expensive_methods_cost_more(tmp_path: Path) -> None:
+async def test_expensive_methods_cost_more(tmp_path: Path) -> None:
     clock = Clock()
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path, clock, public=True, access=rated(8)) as (app, _):
         # The double has neither method: a rejected call was never dispatched.
         assert (await post(app, call("eth_getLogs", {}))).json["error"]["code"] == -32601
         assert (await post(app, NUMBER)).status == 200
@@ -262,16 +240,13 @@ def test_expensive_methods_cost_more(tmp_path: Path) -> None:
         assert (await post(app, call("debug_traceTransaction", "0x"))).status == 200
         assert (await post(app, NUMBER)).status == 429
 
-    running(tmp_path, use, clock, public=True, access=rated(8))
 
-
-def test_slow_call_log_has_the_key_id_without_the_key(
+async def test_slow_call_log_has_the_key_id_without_the_key(
     ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     text, low = ring.add("shop"), ring.add("low", tier="public")
     ident, low_ident = ring.keys
-
-    async def use(app: App, node: FakeNode) -> None:
+    async with running(tmp_path, public=True, log=LogSettings(slow=1), access=rated()) as (app, node):
         for body in (call("slow"), [NUMBER, call("slow")]):
             for key in (text, low, None):
                 node.hold = True
@@ -280,8 +255,6 @@ def test_slow_call_log_has_the_key_id_without_the_key(
                 await asyncio.sleep(0.002)
                 node.release()
                 assert (await asked).status == 200
-
-    running(tmp_path, use, public=True, log=LogSettings(slow=1), access=rated())
     told = [vars(record) for record in caplog.records if record.message == "slow call"]
     found = [(each["tier"], each.get("key")) for each in told if each["method"] == "slow"]
     assert found == [("dedicated", ident), ("public", low_ident), ("public", None)] * 2
@@ -289,8 +262,8 @@ def test_slow_call_log_has_the_key_id_without_the_key(
     assert text.rpartition("_")[2] not in str(told)
 
 
-def test_names_of_rejected_methods_are_not_stored(tmp_path: Path) -> None:
-    async def use(app: App, _: FakeNode) -> None:
+async def test_names_of_rejected_methods_are_not_stored(tmp_path: Path) -> None:
+    async with running(tmp_path, public=True, access=rated(1)) as (app, _):
         await post(app, NUMBER)
         for number in range(5):
             await post(app, call(f"made_up_{number}"))
@@ -298,15 +271,12 @@ def test_names_of_rejected_methods_are_not_stored(tmp_path: Path) -> None:
         assert samples['foreseal_calls_total{method="",outcome="-32005"}'] == 5
         assert not [name for name in samples if "made_up" in name]
 
-    running(tmp_path, use, public=True, access=rated(1))
 
-
-def test_public_callers_have_separate_limits(ring: KeyRing, tmp_path: Path) -> None:
+async def test_public_callers_have_separate_limits(ring: KeyRing, tmp_path: Path) -> None:
     key = ring.add("key")
     lower = PublicLimits(body=200, batch=2, response=100, subscriptions=1, connections=2, caller_connections=None)
     calls = [NUMBER] * 3
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path, public=True, public_limits=lower, access=rated()) as (app, node):
         for given, body, batch, large, subscribed in ((None, 413, -32005, -32005, -32005), (key, 200, 0, 0, 0)):
             assert (await post(app, call("echo", "x" * 300), given)).status == body
             assert (await request(app, chunks=[b" " * 300], headers=_with(given))).status == body
@@ -329,8 +299,6 @@ def test_public_callers_have_separate_limits(ring: KeyRing, tmp_path: Path) -> N
             async with connect(app) as third:
                 assert third.denied == (503, b"too many connections: try again later\n")
             assert await other.request("eth_blockNumber")
-
-    node = running(tmp_path, use, public=True, public_limits=lower, access=rated())
     assert node.tiers[0]["call_gas"] == 50_000_000
 
 
@@ -339,17 +307,20 @@ def _with(key: str | None) -> dict[str, str]:
 
 
 def test_public_limit_never_exceeds_the_total_limit(tmp_path: Path) -> None:
-    settings = Settings(datadir=tmp_path, limits=Limits(batch=7, caller_calls=3), public_limits=PublicLimits(body=5))
+    settings = Settings(datadir=tmp_path, limits=Limits(batch=70, caller_calls=3), public_limits=PublicLimits(body=5))
     limits = settings.tier_limits("public")
     assert (limits.batch, limits.body, limits.caller_calls, limits.depth) == (7, 5, 3, 64)
     assert settings.tier_limits("dedicated") is settings.limits
     assert orjson.loads(settings.tier_core_limits("public"))["terms"] == 1000
 
 
-def test_slow_calls_of_one_caller_leave_capacity_for_others(ring: KeyRing, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("counted_callers")
+async def test_slow_calls_of_one_caller_leave_capacity_for_others(ring: KeyRing, tmp_path: Path) -> None:
     slow, key = call("slow"), ring.add("key")
-
-    async def use(app: App, node: FakeNode) -> None:
+    async with running(tmp_path, public=True, public_limits=PublicLimits(caller_calls=2), access=rated()) as (
+        app,
+        node,
+    ):
         await post(app, slow)
         node.hold = True
         held = [asyncio.ensure_future(post(app, slow)) for _ in range(2)]
@@ -357,7 +328,6 @@ def test_slow_calls_of_one_caller_leave_capacity_for_others(ring: KeyRing, tmp_p
         refused = await post(app, slow)
         assert (refused.status, refused.headers[b"retry-after"]) == (429, b"1")
         assert refused.json["error"]["data"] == {"limit": "caller_calls", "max": 2}
-        assert (await post(app, NUMBER)).status == 200
         kept = asyncio.ensure_future(post(app, slow, key))
         await until(lambda: len(node.held) == 3)
         node.hold = False
@@ -365,13 +335,11 @@ def test_slow_calls_of_one_caller_leave_capacity_for_others(ring: KeyRing, tmp_p
         assert [(await one).status for one in (*held, kept)] == [200] * 3
         assert (await post(app, slow)).status == 200
 
-    running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
 
-
-def test_calls_above_the_limit_of_the_process_are_counted(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("counted_callers")
+async def test_calls_above_the_limit_of_the_process_are_counted(tmp_path: Path) -> None:
     slow = call("slow")
-
-    async def use(app: App, node: FakeNode) -> None:
+    async with running(tmp_path, limits=Limits(calls=1)) as (app, node):
         await post(app, slow)
         node.hold = True
         # A caller with few calls may exceed the limit up to this number.
@@ -383,13 +351,14 @@ def test_calls_above_the_limit_of_the_process_are_counted(tmp_path: Path) -> Non
         node.release()
         await asyncio.wait(held)
 
-    running(tmp_path, use, limits=Limits(calls=1))
 
-
-def test_batch_waits_for_its_own_slow_calls(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("counted_callers")
+async def test_batch_waits_for_its_own_slow_calls(tmp_path: Path) -> None:
     slow = call("slow")
-
-    async def use(app: App, node: FakeNode) -> None:
+    async with running(tmp_path, public=True, public_limits=PublicLimits(caller_calls=2), access=rated()) as (
+        app,
+        node,
+    ):
         assert codes(await post(app, [slow, NUMBER, slow] * 3)) == [0] * 9
         async with connect(app) as socket:
             socket.send([slow] * 5)
@@ -397,24 +366,19 @@ def test_batch_waits_for_its_own_slow_calls(tmp_path: Path) -> None:
         node.hold = True
         held = [asyncio.ensure_future(post(app, slow)) for _ in range(2)]
         await until(lambda: len(node.held) == 2)
-        assert codes(await post(app, [slow, NUMBER])) == [-32005, 0], "others of the caller have all the room"
+        assert codes(await post(app, [slow])) == [-32005], "others of the caller have all the room"
         node.release()
         await asyncio.wait(held)
 
-    running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
 
-
-def test_connections_of_one_caller_are_limited(ring: KeyRing, tmp_path: Path) -> None:
+async def test_connections_of_one_caller_are_limited(ring: KeyRing, tmp_path: Path) -> None:
     key = ring.add("key")
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path, public=True, public_limits=PublicLimits(caller_connections=2)) as (app, _):
         by_key = {"headers": _with(key)}
         async with connect(app), connect(app), connect(app, **by_key), connect(app, **by_key), connect(app) as third:
             assert third.denied == (429, b"a caller may have at most 2 connections\n")
         async with connect(app) as again:
             assert again.accepted.is_set()
-
-    running(tmp_path, use, public=True, public_limits=PublicLimits(caller_connections=2))
 
 
 def reload_keys(app: App) -> None:
@@ -423,8 +387,8 @@ def reload_keys(app: App) -> None:
     app._callers._keys.reload_if_changed()
 
 
-def test_new_key_is_valid_once_it_is_in_the_file(ring: KeyRing, tmp_path: Path) -> None:
-    async def use(app: App, _: FakeNode) -> None:
+async def test_new_key_is_valid_once_it_is_in_the_file(ring: KeyRing, tmp_path: Path) -> None:
+    async with running(tmp_path, access=AccessSettings(wrong_key_rate=UNLIMITED)) as (app, _):
         text = ring.add("new")
         while (await post(app, NUMBER, text)).status == 401:  # noqa: ASYNC110 - the application polls
             await asyncio.sleep(0.01)
@@ -438,13 +402,12 @@ def test_new_key_is_valid_once_it_is_in_the_file(ring: KeyRing, tmp_path: Path) 
             assert (await post(app, NUMBER, text)).status == 401
             assert await anonymous.request("eth_blockNumber")
 
-    running(tmp_path, use, access=AccessSettings(wrong_key_rate=UNLIMITED))
 
-
-def test_broken_key_file_is_logged_and_ignored(ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_broken_key_file_is_logged_and_ignored(
+    ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     text = ring.add("key")
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path) as (app, _):
         async with connect(app, headers=_with(text)) as socket:
             ring.path.write_bytes(b'{"version": 1, "keys": [{}]}')
             for _ in range(3):
@@ -457,59 +420,47 @@ def test_broken_key_file_is_logged_and_ignored(ring: KeyRing, tmp_path: Path, ca
         reload_keys(app)
         assert (await post(app, NUMBER, text)).status == 401, "without a file there are no keys, as at the start"
 
-    running(tmp_path, use)
 
-
-def test_first_message_after_a_revocation_is_rejected(ring: KeyRing, tmp_path: Path) -> None:
+async def test_first_message_after_a_revocation_is_rejected(ring: KeyRing, tmp_path: Path) -> None:
     text = ring.add("key")
-
-    async def use(app: App, node: FakeNode) -> None:
-        async with connect(app, headers=_with(text)) as socket:
-            assert await socket.request("eth_blockNumber")
-            ring.keys.clear()
-            ring.save()
-            reload_keys(app)
-            socket.call("eth_blockNumber")
-            with pytest.raises(Closed, match="1008"):
-                await socket.hear()
-            assert len(node.calls) == 1
-
-    running(tmp_path, use)
+    async with running(tmp_path) as (app, node), connect(app, headers=_with(text)) as socket:
+        assert await socket.request("eth_blockNumber")
+        ring.keys.clear()
+        ring.save()
+        reload_keys(app)
+        socket.call("eth_blockNumber")
+        with pytest.raises(Closed, match="1008"):
+            await socket.hear()
+        assert len(node.calls) == 1
 
 
-@pytest.mark.parametrize("broken", [b"", b"[]", b'{"version": 2, "keys": []}', b'{"version": 1, "keys": [{"id": 1}]}'])
-def test_invalid_key_file_fails_at_start(tmp_path: Path, broken: bytes) -> None:
+@pytest.mark.parametrize("broken", [b"", b"[]", b'{"version": 2, "keys": []}', b'{"format": 1, "keys": []}'])
+async def test_invalid_key_file_fails_at_start(tmp_path: Path, broken: bytes) -> None:
     (tmp_path / "keys.json").write_bytes(broken)
-
-    async def use(_app: App, _node: FakeNode) -> None:
-        raise AssertionError("it must not start")
-
     with pytest.raises(NodeError, match=f"cannot use the API keys in {tmp_path}/keys.json: ") as caught:
-        running(tmp_path, use)
+        async with running(tmp_path):
+            raise AssertionError("it must not start")
     assert caught.value.kind == "keys"
 
 
 @pytest.mark.parametrize("wrong", ["eth_blocknumber", "debgu_*", "rpc"])
-def test_unknown_method_in_a_list_fails_at_start(tmp_path: Path, wrong: str) -> None:
-    async def use(_app: App, _node: FakeNode) -> None:
-        raise AssertionError("it must not start")
-
+async def test_unknown_method_in_a_list_fails_at_start(tmp_path: Path, wrong: str) -> None:
     for tier in ("public_allow", "public_deny", "dedicated_allow", "dedicated_deny"):
         lists: dict[str, Any] = {tier: frozenset({wrong, "eth_call"})}
         with pytest.raises(NodeError) as caught:
-            running(tmp_path, use, access=AccessSettings(**lists))
+            async with running(tmp_path, access=AccessSettings(**lists)):
+                raise AssertionError("it must not start")
         assert caught.value.message == f"access.{tier}: unknown method {wrong}"
         assert caught.value.is_usage_error
 
 
 @pytest.mark.parametrize("tier", ["public", "dedicated"])
-def test_tier_lists_restrict_methods(tmp_path: Path, tier: str) -> None:
+async def test_tier_lists_restrict_methods(tmp_path: Path, tier: str) -> None:
     lists: dict[str, Any] = {
         f"{tier}_allow": frozenset({"eth_*", "net_version"}),
         f"{tier}_deny": frozenset({"eth_get*", "eth_subscribe"}),
     }
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path, public=tier == "public", access=AccessSettings(**lists)) as (app, _):
         for method, status in (
             ("eth_blockNumber", 200),
             ("eth_getBalance", 403),
@@ -530,13 +481,10 @@ def test_tier_lists_restrict_methods(tmp_path: Path, tier: str) -> None:
             assert (await socket.request("eth_getBalance"))["code"] == -32004
             assert await socket.request("eth_blockNumber")
 
-    running(tmp_path, use, public=tier == "public", access=AccessSettings(**lists))
 
-
-def test_wrong_keys_are_limited_by_address_but_valid_keys_work(ring: KeyRing, tmp_path: Path) -> None:
+async def test_wrong_keys_are_limited_by_address_but_valid_keys_work(ring: KeyRing, tmp_path: Path) -> None:
     clock = Clock()
-
-    async def use(app: App, _: FakeNode) -> None:
+    async with running(tmp_path, clock, access=AccessSettings(wrong_key_rate=Rate(1), wrong_key_burst=3)) as (app, _):
         good, wrong = ring.add("good"), key_called(ring, "other")
         reload_keys(app)
         assert (await post(app, NUMBER, good)).status == 200
@@ -556,5 +504,3 @@ def test_wrong_keys_are_limited_by_address_but_valid_keys_work(ring: KeyRing, tm
         assert [(await post(app, NUMBER, wrong)).status for _ in range(2)] == [401, 429]
         refusals = (await metrics(app))['foreseal_refused_total{tier="dedicated",reason="wrong_keys"}']
         assert refusals == 4
-
-    running(tmp_path, use, clock, access=AccessSettings(wrong_key_rate=Rate(1), wrong_key_burst=3))

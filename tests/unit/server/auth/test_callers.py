@@ -1,8 +1,8 @@
 """Addresses of callers: grouping, and trust in forwarded addresses."""
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from foreseal._core import Buckets
 from foreseal.rpc import Dispatcher, Limits, Registry
-from foreseal.rpc.completions import Completions
 from foreseal.rpc.rate import Rate
 from foreseal.server.auth.callers import Callers, Schedule, WrongKey
 from foreseal.server.auth.keys import KeyStore
@@ -116,54 +115,35 @@ def test_callers_without_limits_are_unrestricted_and_scheduled_by_address(tiers:
     first, same, other = (subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "203.0.113.8"))
     assert first is same
     assert first.limiter is not other.limiter
-    assert first.is_unrestricted
     assert first.limiter is not None
-    assert not first.limiter.is_limited
+    assert first.limiter.max_calls is None
 
 
 def test_scheduler_caller_is_created_once_with_its_tier_limits(tiers: dict[str, CallerTier]) -> None:
-    made: list[tuple[bytes, bool, int, int]] = []
+    made: list[tuple[Any, ...]] = []
 
-    def schedule(name: bytes, dedicated: bool, cpu: int, burst: int) -> FakeCaller:
-        made.append((name, dedicated, cpu, burst))
+    def schedule(*given: Any) -> FakeCaller:
+        made.append(given)
         return FakeCaller()
 
     public = replace(tiers["public"], cpu=250, cpu_burst=2000)
     subject = callers({**tiers, "public": public}, schedule=schedule)
     callers_found = [subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "2001:db8::1")]
-    assert made == [(b"a203.0.113.9", False, 250, 2000), (b"a2001:db8::/64", False, 250, 2000)]
-    assert not callers_found[0].is_unrestricted
+    assert made == [
+        (b"a203.0.113.9", False, 250, 2000, (1_000_000, 1), None),
+        (b"a2001:db8::/64", False, 250, 2000, (1_000_000, 1), None),
+    ]
+    assert callers_found[0].limiter is callers_found[1].limiter
 
 
-def test_evicted_caller_keeps_one_rate_limiter(tiers: dict[str, CallerTier]) -> None:
+def test_evicted_caller_in_use_keeps_one_rate_limiter(tiers: dict[str, CallerTier]) -> None:
     subject = callers(tiers, cache_size=2)
-
-    async def scenario() -> None:
-        first = subject.identify(("203.0.113.9", 5), {}).limiter
-        assert first is not None
-        assert subject.identify(("203.0.113.9", 6), {}).limiter is first
-        node = FakeNode()
-        node.hold = True
-        completions = Completions(node)
-        completions.attach(asyncio.get_running_loop())
-        node.call("slow", b"[]", completions.ticket)
-        call = completions.register_call(first)
-        first = None
-        for number in range(10):
-            other = subject.identify((f"203.0.113.{100 + number}", 5), {}).limiter
-            assert other is not None
-            assert other.running == 0
-        again = subject.identify(("203.0.113.9", 7), {}).limiter
-        assert again is not None
-        assert again.running == 1
-        completions.cancel(call)
-        assert again.running == 1, "the core has not ended it"
-        node.release()
-        await completions.wait_until_idle()
-        assert again.running == 0
-        completions.detach()
-
-    asyncio.run(scenario())
+    used = subject.identify(("203.0.113.9", 5), {}).limiter
+    assert used is not None
+    assert subject.identify(("203.0.113.9", 6), {}).limiter is used
+    for number in range(10):
+        assert subject.identify((f"203.0.113.{100 + number}", 5), {}).limiter is not used
+    assert subject.identify(("203.0.113.9", 7), {}).limiter is used
     cache = subject.caches["addresses"]
     assert (len(cache), cache.misses, cache.evicted) == (2, 12, 10)
 

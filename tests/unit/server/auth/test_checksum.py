@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
-from foreseal.server.auth.checksum import ChecksumError, add_checksum, has_checksum
+from foreseal.server.auth.checksum import ChecksumError, add_checksum, verify_checksum
 
-TEXT = orjson.dumps({"version": 2, "keys": [{"name": "till"}, {"name": "app"}]}, option=orjson.OPT_INDENT_2)
+TEXT = orjson.dumps({"format": 1, "keys": [{"name": "till"}, {"name": "app"}]}, option=orjson.OPT_INDENT_2)
 
 
 def test_sealed_object_is_json_with_a_checksum_member() -> None:
@@ -13,12 +13,13 @@ def test_sealed_object_is_json_with_a_checksum_member() -> None:
     checksum = orjson.loads(data).pop("checksum")
     assert len(checksum) == 64 + 1 + 8
     assert orjson.loads(data) == orjson.loads(TEXT) | {"checksum": checksum}
-    assert has_checksum(data)
+    verify_checksum(data)
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", TEXT, TEXT + b" " * 400])
-def test_other_bytes_have_no_checksum(data: bytes) -> None:
-    assert not has_checksum(data)
+def test_bytes_without_a_checksum_are_rejected(data: bytes) -> None:
+    with pytest.raises(ChecksumError, match="the checksum does not match"):
+        verify_checksum(data)
 
 
 def test_every_changed_bit_is_found_with_its_offset() -> None:
@@ -27,7 +28,7 @@ def test_every_changed_bit_is_found_with_its_offset() -> None:
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         with pytest.raises(ChecksumError, match=rf"one bit is flipped at offset {bit // 8}\Z"):
-            has_checksum(bytes(changed))
+            verify_checksum(bytes(changed))
 
 
 def test_multiple_changed_bits_are_found() -> None:
@@ -35,4 +36,4 @@ def test_multiple_changed_bits_are_found() -> None:
     data[3] ^= 1
     data[30] ^= 4
     with pytest.raises(ChecksumError, match="the checksum does not match"):
-        has_checksum(bytes(data))
+        verify_checksum(bytes(data))

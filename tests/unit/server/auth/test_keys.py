@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from foreseal.rpc.rate import Rate
 from foreseal.server.auth import keys
+from foreseal.server.auth.checksum import add_checksum
 from foreseal.server.auth.keys import ApiKey, KeyFileError, KeyStore
 
 from access_doubles import NOW, KeyRing
@@ -64,33 +65,49 @@ ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "zero-length, empty document"),
-        ("[]", "it must have a version and a list of keys"),
-        ('{"version":1}', "it must have a version and a list of keys"),
-        ('{"version":9,"keys":[]}', "unsupported version 9, expected 2"),
-        ('{"version":1,"keys":[7]}', "an entry is not an object"),
-        ('{"version":1,"keys":[{"id":"a"}]}', "an entry lacks created, hash, name"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 63, "")), "the hash of key '0000000000' must be SHA-256 in hex"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"tier":"x"')), "the tier or the burst"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"x"')), "'x' is not a rate"),
+        ('{"format":1}', "it must have a format and a list of keys"),
+        ('{"format":2,"keyring":{}}', "it has format 2, newer than the supported format 1"),
+        ('{"format":1,"keys":[7]}', "an entry is not an object"),
+        ('{"format":1,"keys":[{"id":"a"}]}', "an entry lacks created, hash, name"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 63, "")), "the hash of key '0000000000' must be SHA-256 in hex"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"tier":"x"')), "the tier or the burst"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"x"')), "'x' is not a rate"),
         (
-            '{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"1/h","burst":30000')),
+            '{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"1/h","burst":30000')),
             "are too large a burst at 1/h",
         ),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":"x"')), "a field of a wrong type"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"created":null')), "a field of a wrong type"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":253402300800')), "a timestamp out of range"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"revoked":-1')), "a timestamp out of range"),
-        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"more":1')), "unknown: ['more']"),
-        ('{"version":1,"keys":[%s,%s]}' % (2 * (ENTRY % ("0" * 64, ""),)), "two have the same id"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":"x"')), "a field of a wrong type"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"created":null')), "a field of a wrong type"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":253402300800')), "a timestamp out of range"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"revoked":-1')), "a timestamp out of range"),
+        ('{"format":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"more":1')), "unknown: ['more']"),
+        ('{"format":1,"keys":[%s,%s]}' % (2 * (ENTRY % ("0" * 64, ""),)), "two have the same id"),
     ],
 )
 def test_broken_file_is_reported_with_its_error(tmp_path: Path, content: str, why: str) -> None:
-    path = tmp_path / keys.KEY_FILE
-    path.write_text(content)
+    assert_rejected(tmp_path, add_checksum(content.removesuffix("}").encode() + b"\n}"), why)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"format":1,"keys":[]}'])
+def test_file_without_a_checksum_is_rejected(tmp_path: Path, content: bytes) -> None:
+    assert_rejected(tmp_path, content, "the file is damaged: the checksum does not match")
+
+
+@pytest.mark.parametrize("content", [b'{"version":1,"keys":[]}', add_checksum(b'{\n  "version": 2,\n  "keys": []\n}')])
+def test_file_of_an_unreleased_version_is_rejected(tmp_path: Path, content: bytes) -> None:
+    assert_rejected(
+        tmp_path, content, "an unreleased version of Foreseal wrote the file: remove it, and issue new keys"
+    )
+
+
+def assert_rejected(folder: Path, content: bytes, why: str) -> None:
+    """Assert that a key file with this content is rejected for this reason, and stays as it is."""
+    path = folder / keys.KEY_FILE
+    path.write_bytes(content)
     with pytest.raises(KeyFileError, match=re.escape(why)) as caught:
         keys.read_keys(path)
     assert str(path) in str(caught.value)
+    assert path.read_bytes() == content
 
 
 def test_key_is_found_by_its_text_until_it_expires(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bare_transport import BareTransport
-from foreseal.server import App, Settings
+from foreseal.rpc.core_protocol import EntranceLimits
+from foreseal.server import Settings
 from foreseal.server.native.http import HttpConnection
-from foreseal.server.native.listener import NativeListener
-from foreseal.server.sockets.listening import listen
+from native_server import bare_connection
 
 from access_doubles import KeyRing, rated
 from fake_core import FakeEntrance, FakeNode
@@ -24,13 +24,11 @@ VARYING = re.compile(rb"(date|x-foreseal-view): [^\r]*\r\n")
 
 
 class InlineAnswers(FakeEntrance):
-    """Serves `echo` on the fast path, like the core for callers without a rate limiter."""
+    """Serves `echo` at once, like the core."""
 
-    def respond(
-        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: object = None
-    ) -> Any:
+    def respond(self, data: bytes, start: int = 0, head: bytes | None = None, *caller: Any) -> Any:
         if b'"echo"' not in data[start:]:
-            return super().respond(data, start)
+            return super().respond(data, start, None, *caller)
         body = b'{"jsonrpc":"2.0","id":1,"result":["fast"]}'
         if head is None:
             return body
@@ -38,12 +36,10 @@ class InlineAnswers(FakeEntrance):
 
 
 class InlineNode(FakeNode):
-    """A double of the node with a fast path."""
+    """A double of the node with a method of the core."""
 
-    def entrance(
-        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
-    ) -> FakeEntrance:
-        return InlineAnswers(values=values, depth=depth, batch=batch)
+    def entrance(self, limits: EntranceLimits) -> FakeEntrance:
+        return InlineAnswers(limits)
 
 
 class Request(NamedTuple):
@@ -90,19 +86,12 @@ class Callers:
 
         async def run() -> BareTransport:
             settings = Settings(self.folder, public=public, browsers=True, access=rated())
-            app = App(settings, make_node=InlineNode)
-            await app.startup()
-            listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
-            transport = BareTransport()
-            http = HttpConnection(listener)
-            http.connection_made(transport)
-            for piece in pieces:
-                if not transport.closed:
-                    http.data_received(piece)
-                await settled(http)
-            http.connection_lost(None)
-            await listener.stop(0)
-            await app.shutdown()
+            async with bare_connection(settings, InlineNode) as (_, http, transport):
+                for piece in pieces:
+                    if not transport.closed:
+                        http.data_received(piece)
+                    await settled(http)
+                http.connection_lost(None)
             return transport
 
         return VARYING.sub(b"", asyncio.run(run()).written)

@@ -13,7 +13,7 @@ from foreseal.server.auth.origins import admin_hosts, endpoint_hosts
 from foreseal.server.settings.access import AccessSettings
 from foreseal.server.settings.kinds import OriginNames
 
-from asgi_client import Answer, exchange
+from asgi_client import Answer, exchange, request, until
 from fake_core import FakeNode
 
 ONE = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})
@@ -123,26 +123,20 @@ def test_public_endpoint_rejects_block_receipts() -> None:
     assert one(app(), post(orjson.dumps(receipts))).status == 200
 
 
-def test_too_many_calls_return_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreseal.rpc.call_router._RESERVED_SHARES", ((1, 4),))
+@pytest.mark.usefixtures("counted_callers")
+async def test_too_many_calls_return_retry_after() -> None:
     node = FakeNode()
     node.hold = True
     subject = app(node, limits=Limits(calls=1))
     slow = post(b'{"jsonrpc":"2.0","id":1,"method":"slow","params":[]}')
-
-    async def scenario() -> Answer:
-        from asgi_client import request
-
-        await subject.startup()
-        first = asyncio.ensure_future(request(subject, **slow))
-        await asyncio.sleep(0)
-        answer = await request(subject, **slow)
-        node.release()
-        await first
-        await subject.shutdown()
-        return answer
-
-    answer = asyncio.run(scenario())
+    await subject.startup()
+    # A caller with fewer calls than that may exceed the limit.
+    held = [asyncio.ensure_future(request(subject, **slow)) for _ in range(4)]
+    await until(lambda: len(node.held) == 4)
+    answer = await request(subject, **slow)
+    node.release()
+    await asyncio.wait(held)
+    await subject.shutdown()
     assert (answer.status, answer.headers[b"retry-after"]) == (429, b"1")
 
 
@@ -395,8 +389,8 @@ def test_rejection_with_an_unread_body_closes_the_connection(refused: dict[str, 
 
 
 def test_response_without_an_unread_body_keeps_the_connection_open() -> None:
-    for request in ({"verb": "GET", "path": "/rpc"}, {"verb": "GET"}, post(ONE)):
-        assert b"connection" not in one(app(), request).headers
+    for given in ({"verb": "GET", "path": "/rpc"}, {"verb": "GET"}, post(ONE)):
+        assert b"connection" not in one(app(), given).headers
 
 
 def test_wildcard_host_does_not_open_the_admin_listener(tmp_path: Path) -> None:
@@ -410,7 +404,7 @@ def test_wildcard_host_does_not_open_the_admin_listener(tmp_path: Path) -> None:
     ]
 
 
-def test_failed_admin_listener_stops_the_node_gracefully() -> None:
+async def test_failed_admin_listener_stops_the_node_gracefully() -> None:
     node = FakeNode()
     subject = app(node)
 
@@ -418,11 +412,8 @@ def test_failed_admin_listener_stops_the_node_gracefully() -> None:
         async def stop(self) -> None:
             raise RuntimeError("the server ended by itself")
 
-    async def scenario() -> None:
-        await subject.startup()
-        subject._admin = Failed()
-        with pytest.raises(RuntimeError, match="by itself"):
-            await subject.shutdown()
-
-    asyncio.run(scenario())
+    await subject.startup()
+    subject._admin = Failed()
+    with pytest.raises(RuntimeError, match="by itself"):
+        await subject.shutdown()
     assert node.log == ["start", "stop"]

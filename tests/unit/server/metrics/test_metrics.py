@@ -1,6 +1,5 @@
 """`/metrics`: Prometheus parses it, and its names and values are right."""
 
-import asyncio
 import logging
 import os
 import re
@@ -271,7 +270,7 @@ def test_slow_calls_are_logged_without_params(caplog: pytest.LogCaptureFixture) 
     assert counts.slow_calls == 1
 
 
-def test_failed_report_is_repeated(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_report_is_repeated(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(sys.modules[App.__module__], "_REPORT_INTERVAL", 0.01)
     failures = [OSError(24, "Too many open files")]
 
@@ -283,11 +282,7 @@ def test_failed_report_is_repeated(monkeypatch: pytest.MonkeyPatch, caplog: pyte
 
     node = Full()
     subject = App(Settings(datadir=Path("unused")), make_node=lambda _: node, role={"follow": "f", "name": "worker-1"})
-
-    async def scenario() -> None:
-        await subject.startup()
-        await until(lambda: node.log.count("report") == 2)
-        await subject.shutdown()
-
-    asyncio.run(scenario())
+    await subject.startup()
+    await until(lambda: node.log.count("report") == 2)
+    await subject.shutdown()
     assert "Too many open files" in caplog.text

@@ -7,7 +7,7 @@ from typing import Any
 
 from foreseal.server.native.backlog import Backlog, Pause
 from foreseal.server.native.connection_table import AddressAccount, WorkBucket
-from native_server import Served, Wire, post, serving
+from native_server import Wire, post, serving
 
 from access_doubles import KeyRing
 
@@ -104,13 +104,13 @@ def test_requeued_connection_is_served_once() -> None:
     assert not loop.backlog.is_late()
 
 
-def test_key_holder_is_answered_before_a_crowd(tmp_path: Path) -> None:
+async def test_key_holder_is_answered_before_a_crowd(tmp_path: Path) -> None:
     keyed = post("echo", lines=b"Authorization: Bearer %b\r\n" % KeyRing(tmp_path).add("shop").encode())
 
     def answered(wire: Wire) -> int:
         return wire.written.count(b"HTTP/1.1 200")
 
-    async def use(served: Served) -> None:
+    async with serving(iteration=0.004, folder=tmp_path, public=True) as served:
         listener = served.listener
         shop, shop_wire = served.connect()
         shop.data_received(keyed)
@@ -131,5 +131,3 @@ def test_key_holder_is_answered_before_a_crowd(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         assert [answered(wire) for _, wire in crowd] == [1] * 5
         assert all(wire.reading for _, wire in crowd)
-
-    serving(use, iteration=0.004, folder=tmp_path, public=True)

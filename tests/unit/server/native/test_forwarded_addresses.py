@@ -6,8 +6,9 @@ from websockets.frames import Frame, Opcode
 
 from bare_transport import statuses_in
 from foreseal.rpc import Limits
-from foreseal.server.settings.access import AccessSettings, PublicLimits
-from native_server import CHUNKED, HEAD, Served, Wire, post, serving
+from foreseal.server.settings.access import AccessSettings
+from foreseal.server.settings.public_limits import PublicLimits
+from native_server import CHUNKED, HEAD, Wire, post, serving
 
 from asgi_client import until
 
@@ -25,8 +26,8 @@ def retry_after(wire: Wire) -> bytes:
     return wire.written.partition(b"retry-after: ")[2].partition(b"\r\n")[0]
 
 
-def test_forwarded_address_over_its_bytes_is_rejected_without_a_close() -> None:
-    async def use(served: Served) -> None:
+async def test_forwarded_address_over_its_bytes_is_rejected_without_a_close() -> None:
+    async with serving(limits=Limits(address_bytes=150_000), access=BEHIND) as served:
         lines = [served.connect(PROXY) for _ in range(4)]
         for http, _ in lines:
             http.data_received(begun(ONE) + b" " * 60_000)
@@ -43,11 +44,9 @@ def test_forwarded_address_over_its_bytes_is_rejected_without_a_close() -> None:
         assert statuses_in(wire.written) == [429, 200]
         assert served.listener.handler.refusals["bytes_in_flight"] == 2
 
-    serving(use, limits=Limits(address_bytes=150_000), access=BEHIND)
 
-
-def test_other_forwarded_address_has_capacity() -> None:
-    async def use(served: Served) -> None:
+async def test_other_forwarded_address_has_capacity() -> None:
+    async with serving(limits=Limits(address_bytes=100_000), access=BEHIND) as served:
         greedy, _ = served.connect(PROXY)
         greedy.data_received(begun(ONE) + b" " * 90_000)
         honest, wire = served.connect(PROXY)
@@ -57,11 +56,9 @@ def test_other_forwarded_address_has_capacity() -> None:
         honest.data_received(b" " * 5_000)
         await until(lambda: statuses_in(wire.written) == [200])
 
-    serving(use, limits=Limits(address_bytes=100_000), access=BEHIND)
 
-
-def test_chunks_of_a_rejected_request_are_discarded_completely() -> None:
-    async def use(served: Served) -> None:
+async def test_chunks_of_a_rejected_request_are_discarded_completely() -> None:
+    async with serving(limits=Limits(address_bytes=100_000), access=BEHIND) as served:
         http, wire = served.connect(PROXY)
         http.data_received(CHUNKED.replace(b"\r\n\r\n", b"\r\n" + ONE + b"\r\n"))
         for _ in range(8):
@@ -71,22 +68,18 @@ def test_chunks_of_a_rejected_request_are_discarded_completely() -> None:
         http.data_received(b"0\r\n\r\n")
         assert (statuses_in(wire.written), wire.closed) == ([429], False)
 
-    serving(use, limits=Limits(address_bytes=100_000), access=BEHIND)
 
-
-def test_a_discarded_body_may_not_exceed_the_largest_body() -> None:
-    async def use(served: Served) -> None:
+async def test_a_discarded_body_may_not_exceed_the_largest_body() -> None:
+    async with serving(limits=Limits(body=200_000, address_bytes=100_000), access=BEHIND) as served:
         http, wire = served.connect(PROXY)
         http.data_received(CHUNKED.replace(b"\r\n\r\n", b"\r\n" + ONE + b"\r\n"))
         for _ in range(4):
             http.data_received(b"ea60\r\n" + b" " * 60_000 + b"\r\n")
         assert statuses_in(wire.written) == [413]
 
-    serving(use, limits=Limits(body=200_000, address_bytes=100_000), access=BEHIND)
 
-
-def test_a_slow_discarded_body_is_closed_like_any_other() -> None:
-    async def use(served: Served) -> None:
+async def test_a_slow_discarded_body_is_closed_like_any_other() -> None:
+    async with serving(limits=Limits(address_bytes=50_000), access=BEHIND) as served:
         http, wire = served.connect(PROXY)
         http.data_received(begun(ONE) + b" " * 60_000)
         limits = served.listener.table.limits
@@ -95,11 +88,9 @@ def test_a_slow_discarded_body_is_closed_like_any_other() -> None:
         http.enforce_timeouts(served.listener.now + limits.body_time + 1, 600)
         assert statuses_in(wire.written) == [408]
 
-    serving(use, limits=Limits(address_bytes=50_000), access=BEHIND)
 
-
-def test_response_over_the_limit_is_rejected_without_a_close() -> None:
-    async def use(served: Served) -> None:
+async def test_response_over_the_limit_is_rejected_without_a_close() -> None:
+    async with serving(limits=Limits(address_bytes=150_000), access=BEHIND) as served:
         unread, unread_wire = served.connect(PROXY)
         unread.data_received(post("large", 80_000, lines=ONE))
         unread_wire.unread = 80_000
@@ -118,11 +109,9 @@ def test_response_over_the_limit_is_rejected_without_a_close() -> None:
         http.data_received(post("large", 80_000, lines=ONE))
         assert statuses_in(wire.written) == [429, 200, 200, 200]
 
-    serving(use, limits=Limits(address_bytes=150_000), access=BEHIND)
 
-
-def test_bytes_sent_ahead_count_only_for_the_connection() -> None:
-    async def use(served: Served) -> None:
+async def test_bytes_sent_ahead_count_only_for_the_connection() -> None:
+    async with serving(limits=Limits(address_bytes=60_000), access=BEHIND) as served:
         http, wire = served.connect(PROXY)
         served.node.hold = True
         http.data_received(post("slow", lines=ONE))
@@ -136,11 +125,9 @@ def test_bytes_sent_ahead_count_only_for_the_connection() -> None:
         assert statuses_in(wire.written) == [200]
         assert (http.sender.address, http.sender.bytes, http.account.bytes) == ("198.51.100.2", 50_000, 0)
 
-    serving(use, limits=Limits(address_bytes=60_000), access=BEHIND)
 
-
-def test_largest_forwarded_address_loses_a_connection_at_the_total_limit() -> None:
-    async def use(served: Served) -> None:
+async def test_largest_forwarded_address_loses_a_connection_at_the_total_limit() -> None:
+    async with serving(limits=Limits(total_bytes=250_000), access=BEHIND) as served:
         greedy, honest = ([served.connect(PROXY) for _ in range(3)] for _ in range(2))
         for number, (http, _) in enumerate(honest):
             http.data_received(begun(b"X-Forwarded-For: 198.51.100.%d\r\n" % (50 + number)) + b" " * 40_000)
@@ -151,11 +138,9 @@ def test_largest_forwarded_address_loses_a_connection_at_the_total_limit() -> No
             wire.closed for _, wire in greedy
         ) == 1
 
-    serving(use, limits=Limits(total_bytes=250_000), access=BEHIND)
 
-
-def test_unreadable_forwarded_address_is_limited_but_not_the_proxy() -> None:
-    async def use(served: Served) -> None:
+async def test_unreadable_forwarded_address_is_limited_but_not_the_proxy() -> None:
+    async with serving(access=BEHIND) as served:
         http, _ = served.connect(PROXY)
         http.data_received(begun(b"X-Forwarded-For: nobody\r\n") + b" ")
         assert (http.sender.address, http.sender.is_limited) == ("unknown", True)
@@ -169,11 +154,9 @@ def test_unreadable_forwarded_address_is_limited_but_not_the_proxy() -> None:
         assert direct.sender is direct.account
         assert direct.account.address == "192.0.2.1"
 
-    serving(use, access=BEHIND)
 
-
-def test_websockets_of_a_forwarded_address_share_its_bytes_in_flight() -> None:
-    async def use(served: Served) -> None:
+async def test_websockets_of_a_forwarded_address_share_its_bytes_in_flight() -> None:
+    async with serving(limits=Limits(address_bytes=100_000), access=BEHIND) as served:
         one, _ = await served.websocket(PROXY, ONE)
         again, again_wire = await served.websocket(PROXY, ONE)
         other, other_wire = await served.websocket(PROXY, OTHER)
@@ -184,11 +167,9 @@ def test_websockets_of_a_forwarded_address_share_its_bytes_in_flight() -> None:
         assert one.sender is not other.sender
         assert (again_wire.closed, other_wire.closed) == (True, False)
 
-    serving(use, limits=Limits(address_bytes=100_000), access=BEHIND)
 
-
-def test_protocol_work_of_one_forwarded_address_does_not_delay_another() -> None:
-    async def use(served: Served) -> None:
+async def test_protocol_work_of_one_forwarded_address_does_not_delay_another() -> None:
+    async with serving(public=True, public_limits=PublicLimits(address_work=1000), access=BEHIND) as served:
         hostile, hostile_wire = await served.websocket(PROXY, ONE)
         honest, honest_wire = await served.websocket(PROXY, OTHER)
         flood = Frame(Opcode.PING, b"").serialize(mask=True) * 100
@@ -203,11 +184,9 @@ def test_protocol_work_of_one_forwarded_address_does_not_delay_another() -> None
         assert honest_wire.written == b"\x8a\x01x"
         assert honest_wire.reading
 
-    serving(use, public=True, public_limits=PublicLimits(address_work=1000), access=BEHIND)
 
-
-def test_protocol_work_of_a_request_does_not_charge_another_client() -> None:
-    async def use(served: Served) -> None:
+async def test_protocol_work_of_a_request_does_not_charge_another_client() -> None:
+    async with serving(public=True, public_limits=PublicLimits(address_work=1000), access=BEHIND) as served:
         http, wire = served.connect(PROXY)
         body = b"".join(b"1\r\n%c\r\n" % byte for byte in post("echo").partition(b"\r\n\r\n")[2])
         http.data_received(
@@ -219,11 +198,9 @@ def test_protocol_work_of_a_request_does_not_charge_another_client() -> None:
         await until(lambda: statuses_in(wire.written) == [200, 200])
         assert [http._work.is_full(now), http.sender.work.is_full(now), first.work.is_full(now)] == [True, True, False]
 
-    serving(use, public=True, public_limits=PublicLimits(address_work=1000), access=BEHIND)
 
-
-def test_accounts_of_forwarded_addresses_end_with_their_connections() -> None:
-    async def use(served: Served) -> None:
+async def test_accounts_of_forwarded_addresses_end_with_their_connections() -> None:
+    async with serving(access=BEHIND) as served:
         table = served.listener.table
         http, _ = served.connect(PROXY)
         for number in range(5):
@@ -232,14 +209,10 @@ def test_accounts_of_forwarded_addresses_end_with_their_connections() -> None:
         http.connection_lost(None)
         assert not table._accounts
 
-    serving(use, access=BEHIND)
 
-
-def test_late_handshake_uses_the_account_of_its_address() -> None:
-    async def use(served: Served) -> None:
+async def test_late_handshake_uses_the_account_of_its_address() -> None:
+    async with serving(access=BEHIND) as served:
         websocket, _ = await served.websocket("192.0.2.1")
         assert served.listener.table.account(("192.0.2.1", 2), served.listener.now) is websocket.account
         forwarded, _ = await served.websocket(PROXY, ONE)
         assert served.listener.table.account(("198.51.100.1", 2), served.listener.now) is forwarded.sender
-
-    serving(use, access=BEHIND)

@@ -15,8 +15,8 @@ from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
 from bare_transport import BareTransport, statuses_in
-from foreseal._core import Submitted
-from foreseal.server import App, Settings
+from foreseal.rpc.core_protocol import EntranceLimits
+from foreseal.server import Settings
 from foreseal.server.native.frames import (
     FrameParser,
     ProtocolViolation,
@@ -25,9 +25,7 @@ from foreseal.server.native.frames import (
     frame_chunks,
     text_frame,
 )
-from foreseal.server.native.http import HttpConnection
-from foreseal.server.native.listener import NativeListener
-from foreseal.server.sockets.listening import listen
+from native_server import bare_connection
 
 from asgi_client import until
 from fake_core import FakeEntrance, FakeNode
@@ -55,20 +53,12 @@ def played(pieces: list[bytes], *, alone: bool = True, **settings: Any) -> tuple
     """
 
     async def play() -> BareTransport:
-        app = App(Settings(Path("unused"), **settings), make_node=FakeNode)
-        await app.startup()
-        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
-        transport = BareTransport()
-        http = HttpConnection(listener)
-        http.connection_made(transport)
-        listener.write_batch.alone = alone
-        for piece in pieces:
-            if not transport.closed:
-                http.data_received(piece)
-            while http._answering is not None or http._pause.is_on:  # noqa: ASYNC110 - nothing reports it
-                await asyncio.sleep(0)
-        await listener.stop(0)
-        await app.shutdown()
+        async with bare_connection(Settings(Path("unused"), **settings), alone=alone) as (_, http, transport):
+            for piece in pieces:
+                if not transport.closed:
+                    http.data_received(piece)
+                while http._answering is not None or http._pause.is_on:  # noqa: ASYNC110 - nothing reports it
+                    await asyncio.sleep(0)
         return transport
 
     transport = asyncio.run(play())
@@ -248,30 +238,32 @@ HANDSHAKE = (
 
 
 class FrameEntrance(FakeEntrance):
-    """Has a fast path for the given frames, one or two at a time."""
+    """Answers the given frames at once, one or two at a time."""
 
     def __init__(self) -> None:
-        super().__init__(values=1000, depth=64, batch=100)
+        super().__init__()
         self.answers: dict[bytes, bytes] = {}
         self.taken = 0
+        self.callers: list[object] = []
 
-    def respond_to_frames(self, data: bytes, most: int) -> tuple[bytes, int, list[Any]] | None:
+    def respond_to_frames(
+        self, data: bytes, most: int, caller: object = None
+    ) -> tuple[bytes, int, list[Any], None] | None:
+        self.callers.append(caller)
         frames, end = b"", 0
         for frame, answer in self.answers.items():
             if data.startswith(frame, end):
                 frames, end = frames + answer, end + len(frame)
                 self.taken += 1
-        return (frames, end, []) if end else None
+        return (frames, end, [], None) if end else None
 
 
 class ShortNode(FakeNode):
-    """A node whose listeners share one fast path."""
+    """A node whose listeners share one entrance."""
 
     short: FrameEntrance
 
-    def entrance(
-        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
-    ) -> FrameEntrance:
+    def entrance(self, limits: EntranceLimits) -> FrameEntrance:
         return self.short
 
 
@@ -280,120 +272,60 @@ async def conversing(
     node: FakeNode, *, alone: bool = True, **settings: Any
 ) -> AsyncIterator[tuple[Any, BareTransport]]:
     """Yield an accepted WebSocket and its transport."""
-    app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
-    await app.startup()
-    listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
-    transport = BareTransport()
-    http = HttpConnection(listener)
-    http.connection_made(transport)
-    http.data_received(HANDSHAKE)
-    listener.write_batch.alone = alone
-    for _ in range(10):  # iterations of the event loop in which it is accepted and read
-        await asyncio.sleep(0)
-    transport.written = b""
-    yield transport.protocol, transport
-    if not transport.closed:
-        transport.protocol.connection_lost(None)
-    await listener.stop(0)
-    await app.shutdown()
+    chosen = Settings(Path("unused"), **settings)
+    async with bare_connection(chosen, lambda _: node, alone=alone) as (_, http, transport):
+        http.data_received(HANDSHAKE)
+        for _ in range(10):  # iterations of the event loop in which it is accepted and read
+            await asyncio.sleep(0)
+        transport.written = b""
+        yield transport.protocol, transport
+        if not transport.closed:
+            transport.protocol.connection_lost(None)
 
 
-def test_half_closed_client_is_answered_first() -> None:
+async def test_half_closed_client_is_answered_first() -> None:
     """Both may arrive in one iteration of the event loop, which closes the connection if no call is in flight."""
     node = ShortNode()
     node.short = FrameEntrance()
     frame = masked(Opcode.TEXT, call("echo", 1))
     node.short.answers[frame] = text_frame(b'{"id":1,"result":[]}')
-
-    async def http_play() -> bytes:
-        app = App(Settings(Path("unused")), make_node=FakeNode)
-        await app.startup()
-        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
-        transport = BareTransport()
-        http = HttpConnection(listener)
-        http.connection_made(transport)
-        listener.write_batch.alone = False
+    async with bare_connection(Settings(Path("unused")), alone=False) as (_, http, transport):
         http.data_received(post(call("echo", 1)))
         if not http.eof_received():
             transport.close()
-        await listener.stop(0)
-        await app.shutdown()
-        return transport.written
-
-    async def websocket_play() -> bytes:
-        async with conversing(node, alone=False) as (websocket, transport):
-            websocket.data_received(frame)
-            websocket.eof_received()
-            transport.close()
-            return transport.written
-
-    assert statuses_in(asyncio.run(http_play())) == [200]
-    assert texts_in(asyncio.run(websocket_play())) == [{"id": 1, "result": []}]
+    assert statuses_in(transport.written) == [200]
+    async with conversing(node, alone=False) as (websocket, transport):
+        websocket.data_received(frame)
+        websocket.eof_received()
+        transport.close()
+        assert texts_in(transport.written) == [{"id": 1, "result": []}]
     assert node.short.taken == 1
-
-
-class SubmittingEntrance(FakeEntrance):
-    """Accepts each body as a submission."""
-
-    def __init__(self, node: FakeNode) -> None:
-        super().__init__(values=1000, depth=64, batch=100)
-        self._node = node
-
-    def respond(
-        self, data: bytes, start: int = 0, head: bytes | None = None, ticket: int | None = None, caller: object = None
-    ) -> Submitted:
-        assert ticket is not None
-        self._node.held.append((ticket, lambda: (head or b"") + b'x-foreseal-view: 7.0; age=1\r\n\r\n{"id":1}'))
-        return Submitted(1, is_batch=False)
-
-
-class SubmittingNode(FakeNode):
-    """Accepts submissions, and responds on command."""
-
-    def entrance(
-        self, *, response: int, depth: int, batch: int, values: int, parsed: int, quick: float
-    ) -> SubmittingEntrance:
-        return SubmittingEntrance(self)
 
 
 @pytest.mark.parametrize("leaving", [False, True])
 @pytest.mark.parametrize("gone", [False, True])
-def test_submissions_are_answered_once_the_node_has_them(leaving: bool, gone: bool) -> None:
-    """The core writes the response, unless the connection must close with it."""
-    submission = post(call("eth_sendRawTransaction", 1, "0x"))
-
-    async def play() -> BareTransport:
-        node = SubmittingNode()
-        app = App(Settings(Path("unused")), make_node=lambda _: node)
-        await app.startup()
-        listener = NativeListener(app.endpoint, listen("127.0.0.1", 0))
-        transport = BareTransport()
-        http = HttpConnection(listener)
-        http.connection_made(transport)
-        http.data_received(submission)
+async def test_repeated_calls_are_answered_once_the_node_has_them(leaving: bool, gone: bool) -> None:
+    repeated, node = post(call("slow", 1, "0x")), FakeNode()
+    node.hold = True
+    async with bare_connection(Settings(Path("unused")), lambda _: node) as (listener, http, transport):
+        http.data_received(repeated)
         node.release()
-        await until(lambda: b'{"id":1}' in transport.written)
+        await until(lambda: b'"result":["0x"]' in transport.written)
         transport.written = b""
-        # The transport itself submits a request with the same head as before.
-        http.data_received(submission)
+        http.data_received(repeated)
         listener.handler.is_draining = leaving
         if gone:
             transport.close()
             http.connection_lost(None)
         node.release()
         await until(lambda: http._answering is None)
-        await listener.stop(0)
-        await app.shutdown()
-        return transport
-
-    transport = asyncio.run(play())
     if gone:
         assert transport.written == b""
         return
     head, _, answer = transport.written.partition(b"\r\n\r\n")
     assert statuses_in(head) == [200]
-    assert answer == b'{"id":1}'
-    assert (b"x-foreseal-view: 7.0; age=1" in head, b"connection: close" in head) == (not leaving, leaving)
+    assert answer == b'{"jsonrpc":"2.0","id":1,"result":["0x"]}'
+    assert (b"connection: close" in head) == leaving
 
 
 def texts_in(written: bytes) -> list[Any]:
@@ -410,34 +342,31 @@ def texts_in(written: bytes) -> list[Any]:
 
 @pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("step", [1, 10, 10_000])
-def test_websocket_calls_are_answered_in_order_inline_or_pooled(step: int, short: bool) -> None:
+async def test_websocket_calls_are_answered_in_order_inline_or_pooled(step: int, short: bool) -> None:
     """A batch takes an iteration of the event loop: later calls wait, even those that could be served inline."""
 
-    async def play() -> tuple[list[int], int]:
-        node = ShortNode()
-        node.short = FrameEntrance()
-        stream = b""
-        for number in range(5):
-            for place in range(4):
-                body = call("echo", 4 * number + place)
-                frame = masked(Opcode.TEXT, b"[" + body + b"]" if place == 1 else body)
-                stream += frame
-                if short and place != 1:
-                    answer = {"jsonrpc": "2.0", "id": 4 * number + place, "result": []}
-                    node.short.answers[frame] = text_frame(json.dumps(answer).encode())
-        async with conversing(node, alone=step == 10) as (websocket, transport):
-            for start in range(0, len(stream), step):
-                websocket.data_received(stream[start : start + step])
-            await until(lambda: transport.written.count(b'"result"') >= 20)
-            answers = [one[0] if isinstance(one, list) else one for one in texts_in(transport.written)]
-            return [answer["id"] for answer in answers], node.short.taken
-
-    found, taken = asyncio.run(play())
-    assert found == list(range(20))
-    assert bool(taken) == (short and step == 10_000), "what comes in pieces is put together in the general way"
+    node = ShortNode()
+    node.short = FrameEntrance()
+    stream = b""
+    for number in range(5):
+        for place in range(4):
+            body = call("echo", 4 * number + place)
+            frame = masked(Opcode.TEXT, b"[" + body + b"]" if place == 1 else body)
+            stream += frame
+            if short and place != 1:
+                answer = {"jsonrpc": "2.0", "id": 4 * number + place, "result": []}
+                node.short.answers[frame] = text_frame(json.dumps(answer).encode())
+    async with conversing(node, alone=step == 10) as (websocket, transport):
+        for start in range(0, len(stream), step):
+            websocket.data_received(stream[start : start + step])
+        await until(lambda: transport.written.count(b'"result"') >= 20)
+        answers = [one[0] if isinstance(one, list) else one for one in texts_in(transport.written)]
+        assert [answer["id"] for answer in answers] == list(range(20))
+    is_fast = short and step == 10_000
+    assert bool(node.short.taken) == is_fast, "what comes in pieces is put together in the general way"
 
 
-def test_no_websocket_fast_path_for_rate_limited_or_slow_clients() -> None:
+async def test_no_websocket_fast_path_for_slow_clients() -> None:
     frame = masked(Opcode.TEXT, call("echo", 1))
 
     async def play(*, behind: bool, **settings: Any) -> int:
@@ -451,40 +380,38 @@ def test_no_websocket_fast_path_for_rate_limited_or_slow_clients() -> None:
             if behind:
                 websocket.resume_writing()
             await until(lambda: len(texts_in(transport.written)) == 1)
+        # The core charges the answers to a caller with limits.
+        assert None not in node.short.callers
         return node.short.taken
 
-    assert asyncio.run(play(behind=False)) == 1
-    assert asyncio.run(play(behind=True)) == 0
-    assert asyncio.run(play(behind=False, public=True)) == 0
+    assert await play(behind=False) == 1
+    assert await play(behind=True) == 0
+    assert await play(behind=False, public=True) == 1
 
 
-def test_notifications_are_sent_or_queued_in_order() -> None:
+async def test_notifications_are_sent_or_queued_in_order() -> None:
     """They are sent inline, unless the client is behind or they are long; none overtakes queued ones."""
+    node = FakeNode()
+    async with conversing(node) as (websocket, transport):
+        websocket.data_received(masked(Opcode.TEXT, call("eth_subscribe", 1, "newHeads")))
+        await until(lambda: len(texts_in(transport.written)) == 1)
+        ident = texts_in(transport.written)[0]["result"]
 
-    async def play() -> None:
-        node = FakeNode()
-        async with conversing(node) as (websocket, transport):
-            websocket.data_received(masked(Opcode.TEXT, call("eth_subscribe", 1, "newHeads")))
-            await until(lambda: len(texts_in(transport.written)) == 1)
-            ident = texts_in(transport.written)[0]["result"]
+        def heard() -> list[Any]:
+            told = texts_in(transport.written)[1:]
+            assert all(one["params"]["subscription"] == ident for one in told)
+            return [one["params"]["result"] for one in told]
 
-            def heard() -> list[Any]:
-                told = texts_in(transport.written)[1:]
-                assert all(one["params"]["subscription"] == ident for one in told)
-                return [one["params"]["result"] for one in told]
-
-            node.publish("newHeads", "1", "2")
-            await until(lambda: heard() == [1, 2])
-            long = "x" * 100_000
-            node.publish("newHeads", json.dumps(long))
-            node.publish("newHeads", "3")
-            await until(lambda: heard() == [1, 2, long, 3])
-            websocket.pause_writing()
-            for number in range(4, 8):
-                node.publish("newHeads", str(number))
-            await until(lambda: heard() == [1, 2, long, 3, 4])
-            websocket.resume_writing()
-            node.publish("newHeads", "8")
-            await until(lambda: heard() == [1, 2, long, *range(3, 9)])
-
-    asyncio.run(play())
+        node.publish("newHeads", "1", "2")
+        await until(lambda: heard() == [1, 2])
+        long = "x" * 100_000
+        node.publish("newHeads", json.dumps(long))
+        node.publish("newHeads", "3")
+        await until(lambda: heard() == [1, 2, long, 3])
+        websocket.pause_writing()
+        for number in range(4, 8):
+            node.publish("newHeads", str(number))
+        await until(lambda: heard() == [1, 2, long, 3, 4])
+        websocket.resume_writing()
+        node.publish("newHeads", "8")
+        await until(lambda: heard() == [1, 2, long, *range(3, 9)])

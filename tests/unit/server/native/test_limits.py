@@ -17,8 +17,9 @@ from foreseal.server.native.chunks import MAX_TRAILERS, ChunkDecoder
 from foreseal.server.native.connection_table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
 from foreseal.server.native.input_buffer import InputBuffer
 from foreseal.server.native.request_head import BadRequest
-from foreseal.server.settings.access import AccessSettings, PublicLimits
-from native_server import CHUNKED, HEAD, Served, post, serving
+from foreseal.server.settings.access import AccessSettings
+from foreseal.server.settings.public_limits import PublicLimits
+from native_server import CHUNKED, HEAD, post, serving
 
 from access_doubles import KeyRing, rated
 from asgi_client import until
@@ -26,15 +27,13 @@ from asgi_client import until
 # Linear parsing, and memory proportional to the bytes.
 
 
-def test_endless_trailer_is_rejected() -> None:
-    async def use(served: Served) -> None:
+async def test_endless_trailer_is_rejected() -> None:
+    async with serving() as served:
         http, wire = served.connect()
         http.data_received(CHUNKED + b"2\r\n{}\r\n0\r\nX: ")
         for _ in range(2 * MAX_TRAILERS // 64):
             http.data_received(b"x" * 64)
         assert statuses_in(wire.written) == [431]
-
-    serving(use)
 
 
 def test_trailers_and_heads_in_single_bytes_take_linear_time() -> None:
@@ -54,8 +53,8 @@ def test_trailers_and_heads_in_single_bytes_take_linear_time() -> None:
     assert many < 12 * few
 
 
-def test_unfinished_bodies_in_tiny_chunks_use_proportional_memory() -> None:
-    async def use(served: Served) -> None:
+async def test_unfinished_bodies_in_tiny_chunks_use_proportional_memory() -> None:
+    async with serving() as served:
         lines = [served.connect(f"192.0.2.{n}") for n in range(4)]
         chunk = b"2\r\n{}\r\n" * 1000
         for http, _ in lines:
@@ -72,8 +71,6 @@ def test_unfinished_bodies_in_tiny_chunks_use_proportional_memory() -> None:
         tracemalloc.stop()
         assert used < 3 * 4 * 50 * 2000
 
-    serving(use)
-
 
 @pytest.mark.parametrize("data", [b"\n", b"X\n", b"5;\n", b"5;a\x00", b"g", b" 5", b"5" * 300])
 def test_malformed_chunk_size_is_rejected_before_its_line_ends(data: bytes) -> None:
@@ -84,8 +81,8 @@ def test_malformed_chunk_size_is_rejected_before_its_line_ends(data: bytes) -> N
 # Protocol work.
 
 
-def test_chunk_framing_is_limited_by_rate() -> None:
-    async def use(served: Served) -> None:
+async def test_chunk_framing_is_limited_by_rate() -> None:
+    async with serving(public=True, public_limits=PublicLimits(address_work=1000)) as served:
         http, wire = served.connect()
         http.data_received(CHUNKED)
         for _ in range(200):
@@ -99,11 +96,9 @@ def test_chunk_framing_is_limited_by_rate() -> None:
         await asyncio.sleep(0)
         assert statuses_in(other_wire.written) == [200], "others are served"
 
-    serving(use, public=True, public_limits=PublicLimits(address_work=1000))
 
-
-def test_pipelined_requests_do_not_starve_other_connections() -> None:
-    async def use(served: Served) -> None:
+async def test_pipelined_requests_do_not_starve_other_connections() -> None:
+    async with serving(iteration=0.001) as served:
         http, wire = served.connect()
         _, quiet = other = served.connect("192.0.2.2")
         count = 2000
@@ -114,11 +109,9 @@ def test_pipelined_requests_do_not_starve_other_connections() -> None:
         assert statuses_in(quiet.written) == [200]
         await until(lambda: len(statuses_in(wire.written)) == count)
 
-    serving(use, iteration=0.001)
 
-
-def test_only_the_newest_ping_is_answered_and_pings_are_limited() -> None:
-    async def use(served: Served) -> None:
+async def test_only_the_newest_ping_is_answered_and_pings_are_limited() -> None:
+    async with serving(public=True, access=rated(), public_limits=PublicLimits(address_work=20_000)) as served:
         websocket, wire = await served.websocket()
         pings = [Frame(Opcode.PING, b"%d" % n).serialize(mask=True) for n in range(4)]
         websocket.data_received(b"".join(pings[:3]))
@@ -141,11 +134,9 @@ def test_only_the_newest_ping_is_answered_and_pings_are_limited() -> None:
         assert not wire.reading
         assert websocket._frames.size <= len(flood)
 
-    serving(use, public=True, access=rated(), public_limits=PublicLimits(address_work=20_000))
 
-
-def test_empty_frames_are_protocol_work() -> None:
-    async def use(served: Served) -> None:
+async def test_empty_frames_are_protocol_work() -> None:
+    async with serving(public=True, public_limits=PublicLimits(address_work=1000)) as served:
         websocket, wire = await served.websocket()
         begun = Frame(Opcode.TEXT, b"[", False).serialize(mask=True)
         websocket.data_received(begun)
@@ -156,8 +147,6 @@ def test_empty_frames_are_protocol_work() -> None:
             websocket.data_received(empty)
             await asyncio.sleep(0)
         assert not wire.reading
-
-    serving(use, public=True, public_limits=PublicLimits(address_work=1000))
 
 
 def test_overdrawn_work_bucket_recovers() -> None:
@@ -172,8 +161,8 @@ def test_overdrawn_work_bucket_recovers() -> None:
 # Rejections.
 
 
-def test_rejected_caller_is_temporarily_not_read() -> None:
-    async def use(served: Served) -> None:
+async def test_rejected_caller_is_temporarily_not_read() -> None:
+    async with serving(public=True, access=AccessSettings(public_rate=rated(1).public_rate, public_burst=1)) as served:
         http, wire = served.connect()
         http.data_received(post("echo") * 50)
         assert statuses_in(wire.written) == [200, 429]
@@ -192,11 +181,9 @@ def test_rejected_caller_is_temporarily_not_read() -> None:
         assert 0.5 < delays[-1] <= 1.0
         assert statuses_in(wire.written) == [200] + [429] * 9
 
-    serving(use, public=True, access=AccessSettings(public_rate=rated(1).public_rate, public_burst=1))
 
-
-def test_rejected_websocket_is_temporarily_not_read() -> None:
-    async def use(served: Served) -> None:
+async def test_rejected_websocket_is_temporarily_not_read() -> None:
+    async with serving(public=True, access=AccessSettings(public_rate=rated(1).public_rate, public_burst=1)) as served:
         websocket, wire = await served.websocket()
         body = post("echo").partition(b"\r\n\r\n")[2]
         websocket.data_received(Frame(Opcode.TEXT, body).serialize(mask=True) * 200)
@@ -206,14 +193,12 @@ def test_rejected_websocket_is_temporarily_not_read() -> None:
         assert wire.written.count(b"-32005") <= 2
         assert not wire.reading
 
-    serving(use, public=True, access=AccessSettings(public_rate=rated(1).public_rate, public_burst=1))
-
 
 # Bytes in flight.
 
 
-def test_bytes_in_flight_of_an_address_are_limited() -> None:
-    async def use(served: Served) -> None:
+async def test_bytes_in_flight_of_an_address_are_limited() -> None:
+    async with serving(limits=Limits(address_bytes=150_000)) as served:
         lines = [served.connect() for _ in range(4)]
         for http, _ in lines:
             http.data_received(HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * 60_000)
@@ -226,11 +211,9 @@ def test_bytes_in_flight_of_an_address_are_limited() -> None:
         lines[0][0].connection_lost(None)
         assert served.listener.table.total_bytes == 60_000
 
-    serving(use, limits=Limits(address_bytes=150_000))
 
-
-def test_unread_responses_count() -> None:
-    async def use(served: Served) -> None:
+async def test_unread_responses_count() -> None:
+    async with serving(limits=Limits(address_bytes=150_000)) as served:
         http, wire = served.connect()
         http.data_received(post("echo", "x" * 1000))
         wire.unread = 90_000
@@ -246,13 +229,11 @@ def test_unread_responses_count() -> None:
         http.resume_writing()
         assert served.listener.table.total_bytes == 0
 
-    serving(use, limits=Limits(address_bytes=150_000))
 
-
-def test_unread_response_of_a_key_holder_has_the_limit_of_its_tier(tmp_path: Path) -> None:
+async def test_unread_response_of_a_key_holder_has_the_limit_of_its_tier(tmp_path: Path) -> None:
     key = b"Authorization: Bearer %b\r\n" % KeyRing(tmp_path).add("shop").encode()
-
-    async def use(served: Served) -> None:
+    limits = {"limits": Limits(connection_bytes=100_000), "public_limits": PublicLimits(connection_bytes=50_000)}
+    async with serving(folder=tmp_path, public=True, **limits) as served:
         for lines, is_closed in ((b"", True), (key, False)):
             http, wire = served.connect()
             http.data_received(post("echo", lines=lines))
@@ -264,12 +245,9 @@ def test_unread_response_of_a_key_holder_has_the_limit_of_its_tier(tmp_path: Pat
             websocket.pause_writing()
             assert wire.closed == is_closed
 
-    limits = {"limits": Limits(connection_bytes=100_000), "public_limits": PublicLimits(connection_bytes=50_000)}
-    serving(use, folder=tmp_path, public=True, **limits)
 
-
-def test_largest_address_loses_its_largest_connection_at_the_limit() -> None:
-    async def use(served: Served) -> None:
+async def test_largest_address_loses_its_largest_connection_at_the_limit() -> None:
+    async with serving(limits=Limits(total_bytes=200_000)) as served:
         greedy = [served.connect("192.0.2.9") for _ in range(3)]
         for size, (http, _) in zip((60_000, 80_000, 50_000), greedy, strict=True):
             http.data_received(HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * size)
@@ -280,11 +258,9 @@ def test_largest_address_loses_its_largest_connection_at_the_limit() -> None:
         await asyncio.sleep(0)
         assert statuses_in(wire.written) == [200]
 
-    serving(use, limits=Limits(total_bytes=200_000))
 
-
-def test_a_body_counts_until_its_call_is_answered() -> None:
-    async def use(served: Served) -> None:
+async def test_a_body_counts_until_its_call_is_answered() -> None:
+    async with serving() as served:
         served.node.hold = True
         http, wire = served.connect()
         http.data_received(post("slow", "x" * 200_000))
@@ -295,11 +271,9 @@ def test_a_body_counts_until_its_call_is_answered() -> None:
         await until(lambda: b" 200 " in wire.written)
         assert served.listener.table.total_bytes == 0
 
-    serving(use)
 
-
-def test_unread_websocket_responses_count() -> None:
-    async def use(served: Served) -> None:
+async def test_unread_websocket_responses_count() -> None:
+    async with serving(limits=Limits(connection_bytes=100_000)) as served:
         websocket, wire = await served.websocket()
         websocket.pause_writing()
         body = post("large", 30_000).partition(b"\r\n\r\n")[2]
@@ -313,19 +287,15 @@ def test_unread_websocket_responses_count() -> None:
         websocket.connection_lost(None)
         assert served.listener.table.total_bytes == 0
 
-    serving(use, limits=Limits(connection_bytes=100_000))
 
-
-def test_requests_without_calls_are_protocol_work() -> None:
-    async def use(served: Served) -> None:
+async def test_requests_without_calls_are_protocol_work() -> None:
+    async with serving(limits=Limits(address_work=2000)) as served:
         http, wire = served.connect()
         http.data_received(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
         for _ in range(100):
             await asyncio.sleep(0)
         assert 0 < len(statuses_in(wire.written)) <= 21
         assert not wire.reading
-
-    serving(use, limits=Limits(address_work=2000))
 
 
 # Connections and time.
@@ -406,10 +376,9 @@ def test_full_listener_closes_connections_of_the_largest_address() -> None:
     assert found.count == 6
 
 
-def test_incomplete_heads_block_no_other_client() -> None:
+async def test_incomplete_heads_block_no_other_client() -> None:
     """The test opens 400 of them, and the limit is 300 connections."""
-
-    async def use(served: Served) -> None:
+    async with serving(max_open=300) as served:
         port = served.listener._listening.getsockname()[1]
         await served.listener.start()
         hostile = []
@@ -424,11 +393,9 @@ def test_incomplete_heads_block_no_other_client() -> None:
         for _, line in (*hostile, (reader, writer)):
             line.close()
 
-    serving(use, max_open=300)
 
-
-def test_head_timeout_covers_all_of_its_bytes() -> None:
-    async def use(served: Served) -> None:
+async def test_head_timeout_covers_all_of_its_bytes() -> None:
+    async with serving() as served:
         http, wire = served.connect()
         begun = served.listener.now
         for _ in range(20):
@@ -438,11 +405,9 @@ def test_head_timeout_covers_all_of_its_bytes() -> None:
         http.enforce_timeouts(begun + 10.5, 125.0)
         assert statuses_in(wire.written) == [408]
 
-    serving(use)
 
-
-def test_body_below_the_minimum_rate_times_out() -> None:
-    async def use(served: Served) -> None:
+async def test_body_below_the_minimum_rate_times_out() -> None:
+    async with serving() as served:
         slow, slow_wire = served.connect()
         quick, quick_wire = served.connect()
         begun = served.listener.now
@@ -454,11 +419,9 @@ def test_body_below_the_minimum_rate_times_out() -> None:
         quick.enforce_timeouts(begun + 21.0, 125.0)
         assert statuses_in(quick_wire.written) == [408]
 
-    serving(use)
 
-
-def test_disconnect_cancels_a_call_but_half_close_does_not() -> None:
-    async def use(served: Served) -> None:
+async def test_disconnect_cancels_a_call_but_half_close_does_not() -> None:
+    async with serving() as served:
         served.node.hold = True
         gone, _ = served.connect()
         gone.data_received(post("slow"))
@@ -474,11 +437,9 @@ def test_disconnect_cancels_a_call_but_half_close_does_not() -> None:
         await until(lambda: wire.closed)
         assert statuses_in(wire.written) == [200]
 
-    serving(use)
 
-
-def test_an_open_websocket_is_pinged_every_20_seconds() -> None:
-    async def use(served: Served) -> None:
+async def test_an_open_websocket_is_pinged_every_20_seconds() -> None:
+    async with serving() as served:
         socket, wire = await served.websocket()
         begun = served.listener.now
         for after, pings in ((19.0, 0), (20.0, 1), (39.0, 1), (40.0, 2)):
@@ -492,5 +453,3 @@ def test_an_open_websocket_is_pinged_every_20_seconds() -> None:
         wire.written = b""
         socket.enforce_timeouts(begun + 80.0, 125.0)
         assert wire.written == b""
-
-    serving(use)

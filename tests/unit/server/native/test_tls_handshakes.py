@@ -11,7 +11,7 @@ from certificates import Certificates, certificates
 from foreseal.rpc import Limits
 from foreseal.server.native.connection_table import MAX_HANDSHAKES
 from foreseal.server.settings.access import AccessSettings
-from native_server import Served, post, serving
+from native_server import post, serving
 
 from asgi_client import until
 
@@ -62,8 +62,8 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
     return True
 
 
-def test_an_address_with_too_many_unfinished_handshakes_gets_no_more(made: Certificates) -> None:
-    async def use(served: Served) -> None:
+async def test_an_address_with_too_many_unfinished_handshakes_gets_no_more(made: Certificates) -> None:
+    async with serving(tls=made.issue()) as served:
         await served.listener.start()
         clients = Clients(served.port)
         async with asyncio.timeout(20):
@@ -81,11 +81,9 @@ def test_an_address_with_too_many_unfinished_handshakes_gets_no_more(made: Certi
             assert await again.call(made) == b"HTTP/1.1 200 OK"
             await again.close()
 
-    serving(use, tls=made.issue())
 
-
-def test_a_handshake_ends_with_the_time_of_a_head(made: Certificates) -> None:
-    async def use(served: Served) -> None:
+async def test_a_handshake_ends_with_the_time_of_a_head(made: Certificates) -> None:
+    async with serving(tls=made.issue(), limits=Limits(head_time=100)) as served:
         await served.listener.start()
         clients = Clients(served.port)
         async with asyncio.timeout(20):
@@ -94,11 +92,9 @@ def test_a_handshake_ends_with_the_time_of_a_head(made: Certificates) -> None:
             assert await clients.call(made) == b"HTTP/1.1 200 OK"
             await clients.close()
 
-    serving(use, tls=made.issue(), limits=Limits(head_time=100))
 
-
-def test_handshakes_of_a_proxy_are_not_limited(made: Certificates) -> None:
-    async def use(served: Served) -> None:
+async def test_handshakes_of_a_proxy_are_not_limited(made: Certificates) -> None:
+    async with serving(tls=made.issue(), access=AccessSettings(trusted_proxies=frozenset({"127.0.0.1/32"}))) as served:
         await served.listener.start()
         clients = Clients(served.port)
         async with asyncio.timeout(20):
@@ -106,5 +102,3 @@ def test_handshakes_of_a_proxy_are_not_limited(made: Certificates) -> None:
                 await clients.silent()
             assert await clients.call(made) == b"HTTP/1.1 200 OK"
             await clients.close()
-
-    serving(use, tls=made.issue(), access=AccessSettings(trusted_proxies=frozenset({"127.0.0.1/32"})))

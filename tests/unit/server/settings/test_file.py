@@ -17,7 +17,7 @@ datadir = "/d"
 
 [limits]
 batch = 1_000
-wait = '1m'
+call_time = '1m'
 [access]
 public = true
 admin = "[::1]:8546"
@@ -53,7 +53,7 @@ def test_values_come_with_their_lines(tmp_path: Path) -> None:
         "node.datadir": (Path("/d"), ValueOrigin("file", str(path), 4)),
         "node.step": (100, ValueOrigin("file", str(path), 5)),
         "limits.batch": (1000, ValueOrigin("file", str(path), 8)),
-        "limits.wait": (60_000, ValueOrigin("file", str(path), 9)),
+        "limits.call_time": (60_000, ValueOrigin("file", str(path), 9)),
         "access.public": (True, ValueOrigin("file", str(path), 11)),
         "access.admin": (("::1", 8546), ValueOrigin("file", str(path), 12)),
         "access.hosts": ({"a.example", "b.example"}, ValueOrigin("file", str(path), 13)),
@@ -69,10 +69,10 @@ def test_line_is_found_for_every_spelling_of_a_key(tmp_path: Path) -> None:
         "dev.mnemonic": 3,
         "node.step": 7,
     }
-    path.write_text("limits = { batch = 1, depth = 2 }\n")
+    path.write_text("limits = { batch = 1, calls = 2 }\n")
     assert {key: each.origin.line for key, each in SettingsFile(path, None).values.items()} == {
         "limits.batch": None,
-        "limits.depth": None,
+        "limits.calls": None,
     }
 
 
@@ -108,10 +108,13 @@ def test_line_is_found_for_every_spelling_of_a_key(tmp_path: Path) -> None:
             'f.toml: limits.body: expected a whole number, got {"x":1}; allowed: a whole number of b',
         ),
         (
-            "[limits]\nwait = 5",
-            "f.toml:2: limits.wait: expected a string in quotes, got 5; allowed: a whole number and its unit",
+            "[limits]\ncall_time = 5",
+            "f.toml:2: limits.call_time: expected a string in quotes, got 5; allowed: a whole number and its unit",
         ),
-        ("[limits]\nwait = '5'", "f.toml:2: limits.wait: '5' is not a duration: write a whole number and its unit"),
+        (
+            "[limits]\ncall_time = '5'",
+            "f.toml:2: limits.call_time: '5' is not a duration: write a whole number and its unit",
+        ),
         ("[access]\npublic = 'yes'", 'f.toml:2: access.public: expected true or false, got "yes"; allowed: true or'),
         ("[access]\nadmin = '8546'", "f.toml:2: access.admin: '8546' is not an address: write HOST:PORT"),
         ("[access]\nhosts = 'a'", 'f.toml:2: access.hosts: expected a list of strings, got "a"; allowed: a list'),

@@ -1,15 +1,12 @@
 """Typed settings: durations, variables, and conflicts."""
 
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
-from foreseal.rpc.rate import Rate
 from foreseal.server import DevChain, Settings, SettingsError
 from foreseal.server.settings import from_environment
-from foreseal.server.settings.access import AccessSettings
 from foreseal.server.settings.durations import format_duration, parse_duration
 from foreseal.server.settings.model import ListenSettings
 
@@ -53,54 +50,37 @@ ENVIRONMENT = {
     "FORESEAL_FEE_RECIPIENT": "0x" + "11" * 20,
     "FORESEAL_EXTRA_DATA": "0x01",
     "FORESEAL_PRODUCE": "no",
-    "FORESEAL_MAX_FREE_MEMORY": "3000000",
     "FORESEAL_SEQUENCER_KEY": "/k",
     "FORESEAL_PUBLIC": "1",
     "FORESEAL_ADMIN": "[::1]:8546",
     "FORESEAL_HOSTS": "a.example, B.example",
     "FORESEAL_POOL_MIN_TIP": "7",
-    "FORESEAL_POOL_MAX_GAS": "30000",
     "FORESEAL_STORE_MAP": "2000000",
     "FORESEAL_STORE_PROOFS": "2048",
-    "FORESEAL_STORE_RECENT": "16",
-    "FORESEAL_STORE_BACKLOG": "900",
     "FORESEAL_STORE_RETENTION": "0",
     "FORESEAL_STORE_RETENTION_BYTES": "5000000",
     "FORESEAL_MEMORY": "100000000",
     "FORESEAL_STORE_SCRUB_RATE": "0",
-    "FORESEAL_STORE_SCRUB_PAUSE": "1s",
     "FORESEAL_NEW_SEQUENCER_KEY": "1",
     "FORESEAL_DRAIN_TIME": "20s",
     "FORESEAL_DRAIN_DELAY": "4s",
     "FORESEAL_LOG": "warn,foreseal_node=debug",
     "FORESEAL_LOG_FORMAT": "json",
     "FORESEAL_LOG_SLOW": "3s",
-    "FORESEAL_LOG_PROCESS": "one",
     "FORESEAL_MAX_BODY": "1000",
     "FORESEAL_MAX_BATCH": "10",
-    "FORESEAL_MAX_DEPTH": "20",
     "FORESEAL_MAX_RESPONSE": "2000",
     "FORESEAL_MAX_CALLS": "3",
-    "FORESEAL_MAX_WAIT": "8s",
     "FORESEAL_MAX_CONNECTIONS": "21",
-    "FORESEAL_MAX_CONNECTION_CALLS": "22",
-    "FORESEAL_MAX_SUBSCRIPTIONS": "23",
-    "FORESEAL_MAX_OUTGOING_BYTES": "24",
-    "FORESEAL_MAX_OUTGOING_FRAMES": "25",
-    "FORESEAL_MAX_IDLE": "26s",
     "FORESEAL_MAX_LOGS": "5",
-    "FORESEAL_MAX_LOG_TIME": "6s",
-    "FORESEAL_MAX_FILTERS": "9",
-    "FORESEAL_MAX_TERMS": "13",
-    "FORESEAL_MAX_FLASHBLOCKS": "14",
-    "FORESEAL_MAX_FLASHBLOCK_BYTES": "15",
     "FORESEAL_MAX_CALL_GAS": "21007",
     "FORESEAL_MAX_CALL_TIME": "8s",
-    "FORESEAL_MAX_SIMULATE_GAS": "21010",
-    "FORESEAL_MAX_TRACE_BYTES": "12",
-    "FORESEAL_MAX_SLOTS": "9",
-    "FORESEAL_MAX_POOL_TRANSACTIONS": "11",
-    "FORESEAL_MAX_SYNC_TIME": "12s",
+    "FORESEAL_MAX_ADDRESS_CONNECTIONS": "22",
+    "FORESEAL_PUBLIC_MAX_CALLER_CALLS": "4",
+    "FORESEAL_PUBLIC_MAX_CALLER_CONNECTIONS": "5",
+    "FORESEAL_PUBLIC_MAX_LOGS": "3",
+    "FORESEAL_PUBLIC_MAX_CALL_GAS": "21003",
+    "FORESEAL_PUBLIC_MAX_CALL_TIME": "4s",
 }
 
 
@@ -110,10 +90,12 @@ def test_every_variable_is_read() -> None:
     assert settings.admin == ("::1", 8546)
     assert settings.public
     limits = settings.limits
-    assert (limits.body, limits.batch, limits.depth, limits.response, limits.calls) == (1000, 10, 20, 2000, 3)
-    assert limits.wait == 8000
-    assert (limits.connections, limits.connection_calls, limits.subscriptions) == (21, 22, 23)
-    assert (limits.outgoing_bytes, limits.outgoing_frames, limits.idle) == (24, 25, 26000)
+    assert (limits.body, limits.batch, limits.response, limits.calls) == (1000, 10, 2000, 3)
+    assert (limits.connections, limits.address_connections) == (21, 22)
+    public = settings.tier_limits("public")
+    assert (public.caller_calls, public.caller_connections) == (4, 5)
+    core = orjson.loads(settings.tier_core_limits("public"))
+    assert (core["logs"], core["call_gas"], core["call_time"]) == (3, 21003, 4000)
     assert orjson.loads(settings.for_core()) == {
         "datadir": "/d",
         "chain": {"kind": "file", "path": "/g.json"},
@@ -132,36 +114,36 @@ def test_every_variable_is_read() -> None:
         "automine": False,
         "revert_reason": "data",
         "queue": 3,
-        "max_free_memory": 3_000_000,
-        "pool": {"min_tip": 7, "max_gas": 30_000},
+        "max_free_memory": 16 << 20,
+        "pool": {"min_tip": 7, "max_gas": 1 << 24},
         "store": {
             "map": 2_000_000,
             "proofs": 2048,
-            "recent": 16,
-            "backlog": 900,
+            "recent": 32,
+            "backlog": 50_000,
             "retention": 0,
             "retention_bytes": 5_000_000,
             "scrub_rate": 0,
-            "scrub_pause": 1000,
+            "scrub_pause": 86_400_000,
         },
         "memory": 100_000_000,
         "limits": {
             "logs": 5,
-            "log_time": 6000,
-            "filters": 9,
-            "terms": 13,
-            "flashblocks": 14,
-            "flashblock_bytes": 15,
+            "log_time": 5000,
+            "filters": 1000,
+            "terms": 1000,
+            "flashblocks": 1000,
+            "flashblock_bytes": 8 << 20,
             "call_gas": 21007,
             "call_time": 8000,
-            "simulate_gas": 21010,
-            "trace_bytes": 12,
-            "slots": 9,
-            "pool_transactions": 11,
-            "sync_time": 12000,
+            "simulate_gas": 50_000_000,
+            "trace_bytes": 2000,
+            "slots": 1024,
+            "pool_transactions": 20_000,
+            "sync_time": 30_000,
             "response": 2000,
         },
-        "log": {"levels": "warn,foreseal_node=debug", "form": "json", "process": "one", "server": True},
+        "log": {"levels": "warn,foreseal_node=debug", "form": "json", "process": None, "server": True},
     }
     assert settings.log.slow == 3000
     assert (settings.drain_time, settings.drain_delay) == (20_000, 4_000)
@@ -172,10 +154,7 @@ def test_every_variable_is_read() -> None:
     [
         ({}, {"min_tip": 0, "max_gas": None}),
         ({"FORESEAL_PUBLIC": "1"}, {"min_tip": 1_000_000, "max_gas": 1 << 24}),
-        (
-            {"FORESEAL_PUBLIC": "1", "FORESEAL_POOL_MIN_TIP": "0", "FORESEAL_POOL_MAX_GAS": "0"},
-            {"min_tip": 0, "max_gas": None},
-        ),
+        ({"FORESEAL_PUBLIC": "1", "FORESEAL_POOL_MIN_TIP": "0"}, {"min_tip": 0, "max_gas": 1 << 24}),
     ],
 )
 def test_only_a_public_node_has_rules_of_the_pool(changes: dict[str, str], pool: dict[str, int | None]) -> None:
@@ -204,23 +183,15 @@ def test_the_development_chain_reaches_the_core_in_wei() -> None:
         ("FORESEAL_MAX_BATCH", "-1", "FORESEAL_MAX_BATCH: the batch limit must be at least 1 .*, got -1"),
         ("FORESEAL_MAX_BATCH", "0", "the batch limit must be at least 1"),
         (
-            "FORESEAL_MAX_DEPTH",
-            "251",
-            "FORESEAL_MAX_DEPTH: the depth limit must be at least 1 and at most 250, got 251",
+            "FORESEAL_ACCOUNTS",
+            "10001",
+            "FORESEAL_ACCOUNTS: the accounts must be at least 0 and at most 10000, got 10001",
         ),
     ],
 )
 def test_invalid_variable_is_named(variable: str, value: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         from_environment({"FORESEAL_DATADIR": "/d", variable: value})
-
-
-@pytest.mark.parametrize("tier", ["public", "dedicated"])
-def test_burst_that_refills_over_years_is_rejected(tier: str) -> None:
-    given: dict[str, Any] = {f"{tier}_rate": Rate(1, 3600), f"{tier}_burst": 30_000}
-    with pytest.raises(SettingsError, match=f"{tier} callers: 30000 calls are too large a burst at 1/h") as caught:
-        Settings(Path("unused"), access=AccessSettings(**given))
-    assert caught.value.keys == (f"access.{tier}_rate", f"access.{tier}_burst")
 
 
 def test_reason_in_the_message_needs_a_development_chain() -> None:
@@ -238,3 +209,15 @@ def test_processes_have_equal_parts_of_the_memory() -> None:
     # Two workers and the sequencer.
     assert memory(2, 90_000_000) == 30_000_000
     assert (memory(1, None), memory(2, None)) == (512 << 20, 320 << 20)
+
+
+def test_tables_of_callers_follow_the_memory() -> None:
+    def entries(memory: int | None, workers: int = 1) -> int:
+        return Settings(Path("d"), memory=memory, listen=ListenSettings(workers=workers)).scaled_entries(65_536)
+
+    assert (
+        entries(None) == entries(None, workers=4) == entries(512 << 20) == entries(5 * (320 << 20), workers=4) == 65_536
+    )
+    assert entries(1 << 30) == 131_072
+    assert entries(16 << 20) == entries(16 << 20, workers=4) == 2048
+    assert entries(1 << 60) == 1 << 24

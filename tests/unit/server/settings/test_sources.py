@@ -39,7 +39,6 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
     ("command", "options", "connections"),
     [
         ("dev", {}, 16_384),
-        ("dev", {"max_open": 300}, 300),
         ("dev", {"max_address_connections": 20}, 20),
         ("app", {}, 1_024),
         ("app", {"dev": True}, 16_384),

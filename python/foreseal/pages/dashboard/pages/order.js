@@ -42,7 +42,8 @@ async function load(id, signal, isBackground) {
 
 /**
  * A field for an amount of at most `maximum`.
- * @param {{label: string, text: string, onChange: (text: string) => void, order: Order, maximum: bigint, decimals: number}} props
+ * @param {{label: string, text: string, onChange: (text: string) => void, order: Order, maximum: bigint,
+ *   decimals: number}} props
  */
 function AmountField({ label, text, onChange, order, maximum, decimals }) {
   const amount = parseAmount(text, decimals);

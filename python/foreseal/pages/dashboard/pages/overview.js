@@ -46,7 +46,11 @@ function Charts({ statistics, token, days }) {
     };
   }, [statistics, token, days]);
   const symbol = visibleName(rows[0]?.symbol ?? '') || visibleName(token);
-  /** @param {string} name @param {(number | null)[]} values @param {import('../../lib/components/chart.js').Series} series */
+  /**
+   * @param {string} name
+   * @param {(number | null)[]} values
+   * @param {import('../../lib/components/chart.js').Series} series
+   */
   const chart = (name, values, series) => html`<${Chart} title=${name} formatX=${formatDay} series=${series}
     data=${/** @type {import('../../lib/components/chart.js').AlignedData} */ ([times, values])} />`;
   return html`<${Sums} rows=${rows} decimals=${decimals} symbol=${symbol} />

@@ -9,9 +9,10 @@ import { firstTransfer } from '../transfer-topics.js';
 /** @typedef {import('../transfer-topics.js').FirstTransfer} FirstTransfer */
 /** @typedef {Record<string, any>} Block */
 /**
- * Block with its steps. `steps` is empty for genesis, for imported blocks, and for blocks whose steps the node no longer
- * has in memory.
- * @typedef {{block: Block, number: number, steps: Block[], isPending: boolean, finality: 'pending' | 'sealed' | 'safe' | 'finalized'}} BlockWithSteps
+ * Block with its steps. `steps` is empty for genesis, for imported blocks, and for blocks whose steps the node no
+ * longer has in memory.
+ * @typedef {{block: Block, number: number, steps: Block[], isPending: boolean,
+ *   finality: 'pending' | 'sealed' | 'safe' | 'finalized'}} BlockWithSteps
  */
 
 const TAGS = ['latest', 'pending', 'safe', 'finalized', 'earliest'];
@@ -128,7 +129,8 @@ async function readStep(rpc, number, index, signal) {
  * @param {readonly string[]} hashes
  * @param {number} blockGas gas that all transactions of the block have used
  * @param {AbortSignal} signal
- * @returns {Promise<{transaction: Record<string, any>, receipt: Record<string, any> | null, transfer: FirstTransfer | null}[]>}
+ * @returns {Promise<{transaction: Record<string, any>, receipt: Record<string, any> | null,
+ *   transfer: FirstTransfer | null}[]>}
  */
 export async function loadTransactions(rpc, hashes, blockGas, signal) {
   const found = await Promise.all(hashes.map((hash) => rpc.call('eth_getTransactionByHash', [hash], { signal })));

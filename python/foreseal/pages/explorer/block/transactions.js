@@ -31,7 +31,8 @@ export function stepOf(counts, position) {
 }
 
 /**
- * @param {{number: number, gas: number, hashes: readonly string[], counts: readonly number[], selected: number | null}} props
+ * @param {{number: number, gas: number, hashes: readonly string[], counts: readonly number[],
+ *   selected: number | null}} props
  */
 export function BlockTransactions({ number, gas, hashes, counts, selected }) {
   const [page, setPage] = useState(0);

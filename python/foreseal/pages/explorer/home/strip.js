@@ -13,7 +13,8 @@ import { StepLink } from '../links.js';
 export const stepKey = (step) => `${step.index}-${step.hash}`;
 
 /**
- * @param {{step: StepEntry, isNewest: boolean, isSelected: boolean, startTime: number | null, onSelect: () => void}} props
+ * @param {{step: StepEntry, isNewest: boolean, isSelected: boolean, startTime: number | null,
+ *   onSelect: () => void}} props
  */
 function StepCard({ step, isNewest, isSelected, startTime, onSelect }) {
   const { index, transactionCount, gasUsed, hash, time, isWithdrawn } = step;

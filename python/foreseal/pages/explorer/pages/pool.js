@@ -39,7 +39,10 @@ function entriesOf(byList) {
   return lists.flatMap((list) => Object.values(byList[list] ?? {}).map((transaction) => ({ transaction, list })));
 }
 
-/** Groups the content of the pool by sender. @param {Record<string, Record<string, Record<string, Transaction>>>} content */
+/**
+ * Groups the content of the pool by sender.
+ * @param {Record<string, Record<string, Record<string, Transaction>>>} content
+ */
 export function groupBySender(content) {
   const addresses = new Set([...Object.keys(content['pending'] ?? {}), ...Object.keys(content['queued'] ?? {})]);
   return [...addresses].map((address) => ({

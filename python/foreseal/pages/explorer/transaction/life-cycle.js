@@ -6,8 +6,8 @@ import { parseCount } from '../../lib/values.js';
 import { BlockLink, StepLink, TransactionLink } from '../links.js';
 
 /**
- * @typedef {{status: 'unknown' | 'queued' | 'pooled' | 'preconfirmed' | 'sealed' | 'dropped' | 'replaced', reason?: string,
- *   replacedBy?: string, blockNumber?: string, flashblockIndex?: string}} TransactionStatus
+ * @typedef {{status: 'unknown' | 'queued' | 'pooled' | 'preconfirmed' | 'sealed' | 'dropped' | 'replaced',
+ *   reason?: string, replacedBy?: string, blockNumber?: string, flashblockIndex?: string}} TransactionStatus
  */
 /** @typedef {{safe: string | null, finalized: string | null}} NodeStatus */
 /** @typedef {{label: string, isReached: boolean, detail?: import('../../lib/components/ui.js').Child}} Stage */

@@ -6,7 +6,10 @@
  *   {kind: 'tuple', fields: Parameter[]}} AbiType
  */
 /** @typedef {{name: string, type: AbiType, indexed?: boolean, internalType?: string}} Parameter */
-/** @typedef {{name?: unknown, type?: unknown, components?: unknown, indexed?: unknown, internalType?: unknown}} JsonParameter */
+/**
+ * @typedef {{name?: unknown, type?: unknown, components?: unknown, indexed?: unknown,
+ *   internalType?: unknown}} JsonParameter
+ */
 
 /** Error for an ABI, a value or data that does not have the expected form. */
 export class AbiError extends Error {

@@ -5,13 +5,17 @@ import { html, useEffect, useErrorBoundary, useState } from './ui.js';
 
 /** @typedef {import('../router.js').Location} Location */
 /** @typedef {(props: {location: Location}) => import('./ui.js').Child} Page */
-/** @typedef {Record<string, () => Promise<{default: Page, title: (location: Location) => string}>>} Pages Modules by the name of their route. */
+/**
+ * Modules by the name of their route.
+ * @typedef {Record<string, () => Promise<{default: Page, title: (location: Location) => string}>>} Pages
+ */
 /** @typedef {{page: Page, title: string}} Substitute */
 
 /**
  * `substitute` returns the page that is shown instead of one that does not exist or may not be shown, and null for all
  * others. A page keeps its state while `pageKey` stays the same.
- * @param {{location: Location, pages: Pages, site: string, substitute: (location: Location) => Substitute | null, pageKey: string}} props
+ * @param {{location: Location, pages: Pages, site: string, substitute: (location: Location) => Substitute | null,
+ *   pageKey: string}} props
  */
 export function CurrentPage({ location, pages, site, substitute, pageKey }) {
   const [loaded, setLoaded] = useState(/** @type {{name: string, page: Page | null, error: unknown} | null} */ (null));

@@ -59,7 +59,8 @@ export function Empty({ children }) {
 /**
  * Shows loaded data, or the state of loading.
  * @template T
- * @param {{request: import('./request.js').Loaded<T>, children: (data: T) => import('./ui.js').Child, label?: string}} props
+ * @param {{request: import('./request.js').Loaded<T>, children: (data: T) => import('./ui.js').Child,
+ *   label?: string}} props
  */
 export function Loaded({ request, children, label }) {
   const { data, error, isLoading, reload } = request;

@@ -4,8 +4,8 @@ import { html, onValue, useId } from './ui.js';
 
 /**
  * A text field with its label, a hint, and an error. `isCode` is for hex data, addresses and the like.
- * @param {{label: import('./ui.js').Child, value: string, onChange: (value: string) => void, hint?: string, error?: string | null,
- *   placeholder?: string, list?: string, inputmode?: string, isCode?: boolean}} props
+ * @param {{label: import('./ui.js').Child, value: string, onChange: (value: string) => void, hint?: string,
+ *   error?: string | null, placeholder?: string, list?: string, inputmode?: string, isCode?: boolean}} props
  */
 export function TextField({ label, value, onChange, hint, error, placeholder, list, inputmode, isCode = false }) {
   const id = useId();
@@ -21,7 +21,8 @@ export function TextField({ label, value, onChange, hint, error, placeholder, li
 
 /**
  * A choice of one option.
- * @param {{label: string, value: string, onChange: (value: string) => void, options: {value: string, label: string}[]}} props
+ * @param {{label: string, value: string, onChange: (value: string) => void,
+ *   options: {value: string, label: string}[]}} props
  */
 export function SelectField({ label, value, onChange, options }) {
   const id = useId();

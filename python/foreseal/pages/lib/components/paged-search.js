@@ -10,7 +10,8 @@ import { html, useEffect, useMemo, useRef, useState } from './ui.js';
 
 /**
  * State of a search. A search that is paused has neither filled its page nor ended.
- * @typedef {{isLoading: boolean, isPaused: boolean, error: unknown, isDone: boolean, isIdle: boolean, reached: number | null}} SearchState
+ * @typedef {{isLoading: boolean, isPaused: boolean, error: unknown, isDone: boolean, isIdle: boolean,
+ *   reached: number | null}} SearchState
  */
 
 /** @type {SearchState} */
@@ -21,7 +22,7 @@ const LOADING = { isLoading: true, isPaused: false, error: null, isDone: false, 
  * @template Row
  * @param {(signal: AbortSignal) => Promise<PageReader>} open starts the search
  * @param {(log: Log) => Row[]} rowsOf
- * @param {unknown} key of the search: another one begins anew
+ * @param {unknown} key identifier of the search; a different one starts a new search
  */
 export function usePagedSearch(open, rowsOf, key) {
   const [rows, setRows] = useState(/** @type {Row[]} */ ([]));

@@ -37,7 +37,7 @@ from foreseal.payments.api.checkout.views import versions
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.idempotency import fingerprint
 from foreseal.payments.api.order_operations import OrderOperations
-from foreseal.payments.api.payment_queue import PaymentJob, PaymentQueue
+from foreseal.payments.api.payment_queue import AnyJob, PaymentJob, PaymentQueue
 from foreseal.payments.api.request_models import NoFields, RequestModel, parse_body, parse_fields
 from foreseal.payments.api.request_threads import RequestThreads
 from foreseal.payments.api.roles import Role
@@ -159,7 +159,7 @@ class CheckoutHandler:
         with self._limits.wallet_signature(found.wallet):
             return await self._store(found)
 
-    async def _store(self, job: PaymentJob) -> Response:
+    async def _store(self, job: AnyJob) -> Response:
         self._payments.submit(job)
         answer, _ = await asyncio.wrap_future(job.future)
         return reply_json(answer)

@@ -13,18 +13,20 @@ from foreseal.payments.api.checkout.responses import (
 )
 from foreseal.payments.api.checkout.views import CheckoutViews
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, UnstoredError, to_api_error
+from foreseal.payments.api.health_responses import Health
 from foreseal.payments.api.idempotency import StoredResponse
 from foreseal.payments.api.order_operations import DetailedOutcome
-from foreseal.payments.api.payment_queue import PaymentJob
+from foreseal.payments.api.payment_queue import AnyJob, PaymentJob
 from foreseal.payments.api.request_models import NoFields, RequestModel
 from foreseal.payments.api.roles import Role
-from foreseal.payments.api.route import AnyCall, JsonReply, Reply, Route, RouteCall, json_response
+from foreseal.payments.api.route import AnyCall, JsonReply, Reply, Route, RouteCall, RouteHandler, json_response
 from foreseal.payments.api.routes.order_requests import OrderPath
 from foreseal.payments.api.value_types import Digits, Signature, limited_text
 from foreseal.payments.chain import TokenReads
 from foreseal.payments.ledger import OrderState, TransitionNotAllowed
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.orders.acceptances import PayerSignature
+from foreseal.payments.orders.auto_captures import AcceptedOrder
 from foreseal.payments.orders.capture_checks import NotCapturable
 from foreseal.payments.orders.payers import require_payer
 from foreseal.payments.orders.terms import message_by
@@ -71,7 +73,7 @@ class ShopperSignature(RequestModel):
     payer: AccountAddress = Field(description="Account that signed.")
 
 
-def shopper_routes(health: Callable[[], dict[str, Any]]) -> tuple[Route, ...]:
+def shopper_routes(health: Callable[[], Health]) -> tuple[Route, ...]:
     """Return the routes. `health` is that of the service, and waits for nothing."""
 
     def order(call: RouteCall[OrderPath, WatchQuery, NoFields]) -> JsonReply:
@@ -81,10 +83,12 @@ def shopper_routes(health: Callable[[], dict[str, Any]]) -> tuple[Route, ...]:
     def payment(call: RouteCall[OrderPath, PayerQuery, NoFields]) -> JsonReply:
         return _payment(call)
 
-    def authorize(call: RouteCall[OrderPath, NoFields, ShopperSignature]) -> Reply | PaymentJob:
+    def authorize(call: RouteCall[OrderPath, NoFields, ShopperSignature]) -> Reply | AnyJob:
         return _authorize(call, health)
 
-    def shopper_route(method: str, path: str, summary: str, handler: Any, answer: Any, **more: Any) -> Route:
+    def shopper_route(
+        method: str, path: str, summary: str, handler: RouteHandler, answer: object, **more: Any
+    ) -> Route:
         return Route(method, path, summary, handler, {200: answer}, Role.PUBLISHABLE, for_shopper=True, **more)
 
     prefix = "/v1/checkout/{id}"
@@ -136,8 +140,8 @@ def _payment(call: RouteCall[OrderPath, PayerQuery, NoFields]) -> JsonReply:
 
 
 def _authorize(
-    call: RouteCall[OrderPath, NoFields, ShopperSignature], health: Callable[[], dict[str, Any]]
-) -> JsonReply | PaymentJob:
+    call: RouteCall[OrderPath, NoFields, ShopperSignature], health: Callable[[], Health]
+) -> JsonReply | AnyJob:
     """Check the signature here, so that invalid ones never reach the merchant's queue; then return the job.
 
     The queue calls wallets: their code decides how long that takes.
@@ -157,9 +161,9 @@ def _authorize(
     if not path.has_code:
         check_signature(path, message, domain, body.payer, body.signature)
 
-    def respond(outcomes: Sequence[Any]) -> StoredResponse:
+    def respond(outcomes: Sequence[DetailedOutcome[AcceptedOrder] | Exception]) -> StoredResponse:
         (outcome,) = outcomes
-        if not isinstance(outcome, DetailedOutcome):
+        if isinstance(outcome, Exception):
             raise _rejection(outcome)
         obstacle = outcome.outcome.value.obstacle
         shown = None if obstacle is None else to_api_error(obstacle).body()["error"]

@@ -1,15 +1,15 @@
 """View of an order for its shopper. It contains nothing else of the merchant."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, select
 
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.api.checkout.responses import ChainStatus, CheckoutOrder, CheckoutStatus
 from foreseal.payments.api.checkout.settings import CheckoutSettings
+from foreseal.payments.api.health_responses import Health
 from foreseal.payments.api.views import Views
 from foreseal.payments.ledger import Finality, OrderState, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, TransferRecord
@@ -53,12 +53,12 @@ class CheckoutViews:
             return CheckoutStatus.EXPIRED if ends else CheckoutStatus.OPEN
         return _uncaptured(order.step)
 
-    def read(self, tx: Connection, id: str, health: Mapping[str, Any]) -> CheckoutOrder:
+    def read(self, tx: Connection, id: str, health: Health) -> CheckoutOrder:
         """Return the view of an order. Raises `UnknownRecord`. `health` is that of the service."""
         row = read(tx, OrderRecord, id)
         return self.order(row, health, _transaction(tx, id) if row.state is OrderState.CAPTURED else None)
 
-    def order(self, row: OrderRecord, health: Mapping[str, Any], transaction: str | None = None) -> CheckoutOrder:
+    def order(self, row: OrderRecord, health: Health, transaction: str | None = None) -> CheckoutOrder:
         """Return the view of a row, with the hash of the transaction that paid it."""
         section = self.settings.section
         destination = self.backend.destinations.find(row.token, row.payee)
@@ -114,11 +114,11 @@ def versions(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
     return {row.id: version(row) for row in fetch_each(tx, select(OrderRecord).where(OrderRecord.id.in_(ids)))}
 
 
-def chain_status(health: Mapping[str, Any]) -> ChainStatus:
+def chain_status(health: Health) -> ChainStatus:
     """Return the status of the node from the health of the service."""
-    if any(each["code"] in _NODE_REASONS for each in health.get("reasons", ())):
+    if any(each["code"] in _NODE_REASONS for each in health["reasons"]):
         return ChainStatus.UNREACHABLE
-    age = health.get("node", {}).get("block_age")
+    age = health["node"]["block_age"]
     return ChainStatus.BEHIND if age is not None and age > _OLD_BLOCK else ChainStatus.OK
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 from starlette.requests import Request
@@ -114,7 +113,7 @@ class SessionEndpoint:
         # The site data includes cached pages of the session.
         return _json(None, {"set-cookie": self.authenticator.cookie.set(""), "clear-site-data": '"cache"'})
 
-    def _view(self, session: OpenSession) -> dict[str, Any]:
+    def _view(self, session: OpenSession) -> dict[str, object]:
         configuration, limits = self.backend.configuration, self.sessions.limits
         return {
             "key": {"id": session.key.id, "name": session.key.name, "role": session.key.role},
@@ -138,5 +137,5 @@ class SessionEndpoint:
         }
 
 
-def _json(value: Any, headers: dict[str, str] | None = None) -> Response:
+def _json(value: object, headers: dict[str, str] | None = None) -> Response:
     return Response(orjson.dumps(value), 200, {"cache-control": "no-store", **(headers or {})}, media_type=_JSON)

@@ -5,7 +5,6 @@ import functools
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,7 +28,7 @@ class _CachedPage:
     etag: str
 
 
-def reference_route(document: Callable[[], Mapping[str, Any]]) -> StarletteRoute:
+def reference_route(document: Callable[[], Mapping[str, object]]) -> StarletteRoute:
     """Return the route of the page, which is rendered for the first request."""
 
     @functools.cache

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from foreseal.payments.api.schemas import Schema
+
 _REFERENCE = "#/components/schemas/"
 _TIME = 1_795_338_559
 _ADDRESS = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
@@ -12,7 +14,7 @@ _SIGNATURE = "0x" + "9d" * 64 + "1b"
 _CANDIDATES = ("12340000", _ADDRESS, _HASH, _SIGNATURE)
 # Optional fields that a typical request contains.
 _SHOWN = {"NewOrder": {"id", "payer", "amount"}, "PaymentRequest": {"id", "capture"}, "NewRefund": {"id"}}
-_BY_NAME: Mapping[str, Any] = {
+_BY_NAME: Mapping[str, object] = {
     "id": "7",
     "order_id": "7",
     "object_id": "7",
@@ -31,10 +33,10 @@ _BY_NAME: Mapping[str, Any] = {
 class SchemaExamples:
     """Generator of examples that conform to the schemas of a document."""
 
-    def __init__(self, schemas: Mapping[str, Any]) -> None:
+    def __init__(self, schemas: Schema) -> None:
         self._schemas = schemas
 
-    def example(self, schema: Mapping[str, Any], name: str = "") -> Any:
+    def example(self, schema: Schema, name: str = "") -> Any:
         """Return an example of a schema; `name` is the field that has it."""
         if "$ref" in schema:
             component = schema["$ref"].removeprefix(_REFERENCE)
@@ -59,21 +61,21 @@ class SchemaExamples:
             return self._number(schema, name)
         return self._text(schema, name)
 
-    def _component(self, component: str, schema: Mapping[str, Any], name: str) -> Any:
+    def _component(self, component: str, schema: Schema, name: str) -> Any:
         if "properties" not in schema:
             return self.example(schema, name)
         required = set(schema.get("required", ())) | _SHOWN.get(component, set())
         return {field: self.example(inner, field) for field, inner in schema["properties"].items() if field in required}
 
     @staticmethod
-    def _number(schema: Mapping[str, Any], name: str) -> int:
+    def _number(schema: Schema, name: str) -> int:
         if "Unix time" in schema.get("description", ""):
             return _TIME
         found = _BY_NAME.get(name)
         return found if isinstance(found, int) else max(1, schema.get("minimum", 0))
 
     @staticmethod
-    def _text(schema: Mapping[str, Any], name: str) -> str:
+    def _text(schema: Schema, name: str) -> str:
         if "pattern" in schema:
             candidates = (_SIGNATURE,) if name == "signature" else _CANDIDATES
             return next(each for each in candidates if re.search(schema["pattern"], each))

@@ -3,13 +3,13 @@
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from foreseal.payments.api.reference.error_codes import ERROR_CODES
 from foreseal.payments.api.reference.examples import SchemaExamples
 from foreseal.payments.api.reference.style import STYLE
+from foreseal.payments.api.schemas import Schema
 
 _REFERENCE = "#/components/schemas/"
 _LIMITS = {
@@ -33,7 +33,7 @@ class Html:
 TableCell = str | Html
 
 
-def render_page(document: Mapping[str, Any]) -> str:
+def render_page(document: Schema) -> str:
     """Return the page for a document. It has no script and loads no other file."""
     schemas = document["components"]["schemas"]
     info = document["info"]
@@ -69,7 +69,7 @@ def render_page(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
+def _operation(path: str, method: str, operation: Schema, schemas: Schema) -> Iterator[str]:
     examples = SchemaExamples(schemas)
     yield f'<h3 id="{_id(operation)}"><a href="#{_id(operation)}">{_title(path, method)}</a></h3>'
     yield f"<p>{_text(operation['summary'])}. {_text(operation.get('description', 'Needs no API key.'))}</p>"
@@ -97,14 +97,14 @@ def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Ma
         yield _example(examples.example(success["schema"])) + "</details>"
 
 
-def _component(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+def _component(name: str, schema: Schema) -> Iterator[str]:
     yield f'<h3 id="type-{_text(name)}">{_text(name)}</h3>'
     if "description" in schema:
         yield f"<p>{_prose(schema['description'])}</p>"
     yield _fields(schema) if "properties" in schema else f"<p>{_type(schema).text}</p>"
 
 
-def _fields(schema: Mapping[str, Any]) -> str:
+def _fields(schema: Schema) -> str:
     required = schema.get("required", ())
     rows = [
         (_code(name), _type(inner), _required(name in required), inner.get("description", ""))
@@ -113,7 +113,7 @@ def _fields(schema: Mapping[str, Any]) -> str:
     return _table(("Field", "Type", "", "Description"), rows)
 
 
-def _type(schema: Mapping[str, Any]) -> Html:
+def _type(schema: Schema) -> Html:
     if "$ref" in schema:
         name = _text(schema["$ref"].removeprefix(_REFERENCE))
         return Html(f'<a href="#type-{name}">{name}</a>')
@@ -138,7 +138,7 @@ def _cell(cell: TableCell) -> str:
     return cell.text if isinstance(cell, Html) else _prose(cell)
 
 
-def _example(value: Any) -> str:
+def _example(value: object) -> str:
     return f"<pre>{_text(json.dumps(value, indent=2))}</pre>"
 
 
@@ -146,7 +146,7 @@ def _title(path: str, method: str) -> str:
     return f'<code><span class="method">{_text(method)}</span> {_text(path)}</code>'
 
 
-def _id(operation: Mapping[str, Any]) -> str:
+def _id(operation: Schema) -> str:
     return _text(operation["operationId"])
 
 

@@ -3,20 +3,20 @@
 import csv
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO, Annotated, Any, NamedTuple
 
 import orjson
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, select
+from typing_extensions import TypedDict
 
 from foreseal.payments.amounts import to_tokens
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.route import AnyCall, QueryCall, Route, StreamedReply
 from foreseal.payments.api.routes.accounting import SAME_TRANSFER
 from foreseal.payments.api.value_types import Digits, Time
-from foreseal.payments.chain import ChainError, Incomplete, node_requests
 from foreseal.payments.chain.block_times import first_block_at
 from foreseal.payments.disbursements.payouts import read_payees
 from foreseal.payments.disbursements.refunds import refund_receivers
@@ -29,7 +29,7 @@ from foreseal.payments.ledger.models import (
     TransferRecord,
     UnmatchedTransferRecord,
 )
-from foreseal.payments.ledger.queries import chunks, fetch_all, fetch_each, fetch_triples
+from foreseal.payments.ledger.queries import fetch_all, fetch_each, fetch_triples
 
 HEADS = (
     "kind",
@@ -94,6 +94,14 @@ def _write_json(rows: Iterator[dict[str, str]], file: IO[str]) -> None:
         file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE).decode())
 
 
+class _Landing(TypedDict):
+    """Position of a sent transaction on the chain, as its timeline has it."""
+
+    transaction: str
+    block_number: int
+    log_index: list[int]
+
+
 @dataclass(frozen=True, slots=True)
 class _BlockRange:
     """Blocks of an export; None is unlimited."""
@@ -101,8 +109,6 @@ class _BlockRange:
     first: int | None = None
     end: int | None = None
     """Exclusive."""
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    """Blocks of transactions whose timeline has no block number, from their receipts."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on received transfers."""
@@ -113,16 +119,9 @@ class _BlockRange:
             conditions.append(TransferRecord.block_number < self.end)
         return conditions
 
-    def number(self, landing: Mapping[str, Any]) -> int | None:
-        """Return the block of a sent transfer, if it is stored or was read."""
-        number: int | None = landing.get("block_number", self.numbers.get(landing["transaction"]))
-        return number
-
-    def has(self, landing: Mapping[str, Any]) -> bool:
+    def has(self, landing: _Landing) -> bool:
         """Return True if the range contains a sent transfer."""
-        number = self.number(landing)
-        if number is None:
-            return self.first is None and self.end is None
+        number = landing["block_number"]
         return (self.first is None or self.first <= number) and (self.end is None or number < self.end)
 
 
@@ -132,25 +131,7 @@ def _block_range(call: QueryCall[ExportQuery]) -> _BlockRange:
         return _BlockRange()
     node, lowest = call.backend.node, min(each.watcher_settings.start for each in call.backend.destinations)
     first, end = (None if time is None else first_block_at(node, time, lowest) for time in times)
-    return _BlockRange(first, end, _read_block_numbers(call))
-
-
-def _read_block_numbers(call: AnyCall) -> dict[str, int]:
-    """Read the blocks of refunds and payouts that an earlier version recorded without the number."""
-    with call.backend.database.reading() as tx:
-        landings = _landings(tx).values()
-    hashes = sorted({landing["transaction"] for landing in landings if "block_number" not in landing})
-    numbers: dict[str, int] = {}
-    for chunk in chunks(hashes):
-        for hash, found in zip(
-            chunk, call.backend.node.batch([node_requests.receipt(each) for each in chunk]), strict=True
-        ):
-            if isinstance(found, ChainError):
-                raise found
-            if found is None:
-                raise Incomplete(f"{hash}: the node has no receipt, so its block is unknown")
-            numbers[hash] = found.block_number
-    return numbers
+    return _BlockRange(first, end)
 
 
 def _lines(call: AnyCall, blocks: _BlockRange, write: ExportWriter) -> Iterator[str]:
@@ -211,17 +192,17 @@ def _kind(transfer: TransferRecord) -> str:
     return "unmatched" if transfer.order_id is None else "captured"
 
 
-def _landings(tx: Connection) -> dict[tuple[str, str], dict[str, Any]]:
+def _landings(tx: Connection) -> dict[tuple[str, str], _Landing]:
     """Return the latest recorded position on the chain of each refund and payout."""
     subjects = (RefundRecord.__tablename__, PayoutRecord.__tablename__)
     landed = TimelineRecord.subject.in_(subjects) & TimelineRecord.trigger.in_(_LANDED)
-    landings: dict[tuple[str, str], dict[str, Any]] = {}
+    landings: dict[tuple[str, str], _Landing] = {}
     for entry in fetch_each(tx, select(TimelineRecord).where(landed).order_by(TimelineRecord.id)):
         landings[entry.subject, entry.subject_id] = json.loads(entry.details)
     return landings
 
 
-def _sent(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, Any]]:
+def _sent(tx: Connection, blocks: _BlockRange) -> Iterator[dict[str, object]]:
     """Yield the transfers of refunds and payouts, at the positions in their latest receipts."""
     landings = _landings(tx)
     paid = DisbursementState.COMPLETE
@@ -266,12 +247,12 @@ class _Leg(NamedTuple):
     token: str
 
 
-def _sent_line(kind: str, landing: dict[str, Any], leg: _Leg) -> dict[str, Any]:
+def _sent_line(kind: str, landing: _Landing, leg: _Leg) -> dict[str, Any]:
     return {
         "kind": kind,
         "transaction_hash": landing["transaction"],
         "log_index": landing["log_index"][leg.position],
-        "block_number": landing.get("block_number", ""),
+        "block_number": landing["block_number"],
         "id": leg.id,
         "account": leg.recipient,
         "amount": leg.amount,

@@ -1,7 +1,6 @@
 """Orders: create, sign, capture, void, cancel and query."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import select
 
@@ -10,7 +9,7 @@ from foreseal.payments.api.events import list_events, list_order_events, newest_
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
 from foreseal.payments.api.order_operations import DetailedOutcome, order_details
 from foreseal.payments.api.pagination import by_beginning
-from foreseal.payments.api.payment_queue import PaymentJob
+from foreseal.payments.api.payment_queue import AnyJob, PaymentJob
 from foreseal.payments.api.request_models import NoFields
 from foreseal.payments.api.responses import (
     CheckoutLink,
@@ -46,10 +45,12 @@ from foreseal.payments.api.routes.order_requests import (
 )
 from foreseal.payments.api.views import list_transactions
 from foreseal.payments.destinations.destination import Destination
+from foreseal.payments.destinations.order_operations import Outcome
 from foreseal.payments.ledger import Trigger, TxStatus, read
 from foreseal.payments.ledger.models import OrderRecord, Purpose, TransferRecord
 from foreseal.payments.orders.acceptances import PayerSignature
-from foreseal.payments.orders.captures import CaptureRequest
+from foreseal.payments.orders.auto_captures import AcceptedOrder
+from foreseal.payments.orders.captures import CaptureRequest, DecidedCapture
 from foreseal.payments.orders.drafts import DraftTerms
 from foreseal.payments.orders.merchant_data import MerchantData
 from foreseal.payments.orders.new_orders import StoredOrder
@@ -58,7 +59,7 @@ from foreseal.payments.orders.terms import message_by, order_typed_data
 from foreseal.payments.typed_data import random_nonce
 
 
-def _create(call: BodyCall[NewOrder]) -> PaymentJob:
+def _create(call: BodyCall[NewOrder]) -> AnyJob:
     body = call.body
     destination = call.destination(body.destination)
     amount = _amount(call, destination)
@@ -78,7 +79,7 @@ def _create(call: BodyCall[NewOrder]) -> PaymentJob:
     except ValueError as error:
         raise _named(error) from error
 
-    def respond(outcomes: Sequence[Any]) -> StoredResponse:
+    def respond(outcomes: Sequence[StoredOrder | Exception]) -> StoredResponse:
         (stored,) = outcomes
         if not isinstance(stored, StoredOrder):
             raise _api_error(stored)
@@ -146,10 +147,10 @@ def _typed_data(call: RouteCall[OrderPath, TypedDataQuery, NoFields]) -> JsonRep
     return JsonReply(message_by(order, signer).typed_data(domain))
 
 
-def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> PaymentJob:
+def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> AnyJob:
     id, body = call.path.id, call.body
 
-    def respond(outcomes: Sequence[Any]) -> StoredResponse:
+    def respond(outcomes: Sequence[DetailedOutcome[AcceptedOrder] | Exception]) -> StoredResponse:
         detailed = _outcome(outcomes)
         obstacle = detailed.outcome.value.obstacle
         shown = None if obstacle is None else to_api_error(obstacle).body()["error"]
@@ -159,17 +160,17 @@ def _sign(call: RouteCall[OrderPath, NoFields, OrderSignature]) -> PaymentJob:
     return PaymentJob(call.required_key, call.fingerprint, call.operations.signatures, [signature], respond, {id})
 
 
-def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> PaymentJob:
+def _capture(call: RouteCall[OrderPath, NoFields, OrderCapture]) -> AnyJob:
     id = call.path.id
 
-    def respond(outcomes: Sequence[Any]) -> StoredResponse:
+    def respond(outcomes: Sequence[DetailedOutcome[DecidedCapture] | Exception]) -> StoredResponse:
         return json_response(200, _outcome(outcomes).detail)
 
     request = CaptureRequest(id, call.body.amount)
     return PaymentJob(call.required_key, call.fingerprint, call.operations.captures, [request], respond, {id})
 
 
-def _outcome(outcomes: Sequence[Any]) -> DetailedOutcome:
+def _outcome(outcomes: Sequence[DetailedOutcome[Outcome] | Exception]) -> DetailedOutcome[Outcome]:
     """Return the outcome of a request for one order. Raises `ApiError`."""
     (outcome,) = outcomes
     if isinstance(outcome, DetailedOutcome):

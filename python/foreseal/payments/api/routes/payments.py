@@ -6,7 +6,7 @@ from pydantic import Field
 
 from foreseal.payments.api.errors import LIBRARY_ERRORS, ApiError, to_api_error
 from foreseal.payments.api.idempotency import StoredResponse, derived_id
-from foreseal.payments.api.payment_queue import PaymentJob
+from foreseal.payments.api.payment_queue import AnyJob, PaymentJob
 from foreseal.payments.api.request_models import RequestModel
 from foreseal.payments.api.responses import OrderPlaced, PaymentBatch, PaymentBatchItem
 from foreseal.payments.api.roles import Role
@@ -60,7 +60,7 @@ class PaymentBatchRequest(RequestModel):
     payments: Items[PaymentRequest] = Field(max_length=MAX_PAYMENTS, description="Payments, in order.")
 
 
-def _pay(call: BodyCall[PaymentRequest]) -> PaymentJob:
+def _pay(call: BodyCall[PaymentRequest]) -> AnyJob:
     payment = _new_payment(call, call.body, derived_id(call.required_key, "ord"), "")
 
     def respond(outcomes: Sequence[StoredOrder | Exception]) -> StoredResponse:
@@ -72,7 +72,7 @@ def _pay(call: BodyCall[PaymentRequest]) -> PaymentJob:
     return PaymentJob(call.required_key, call.fingerprint, call.operations.payments, [payment], respond)
 
 
-def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> PaymentJob:
+def _pay_batch(call: BodyCall[PaymentBatchRequest]) -> AnyJob:
     """Return the job of a batch. An item whose fields are invalid rejects the batch; all other errors are its own."""
     payments = [
         _new_payment(call, item, derived_id(f"{call.required_key}/{position}", "ord"), f"payments[{position}].")

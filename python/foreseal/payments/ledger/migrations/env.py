@@ -1,13 +1,13 @@
 """Environment of a migration: `ledger.schema` passes the connection, whose transaction it commits."""
 
+from collections.abc import Callable
+
 from alembic import context
 
-from foreseal.payments.ledger.migrations.events import MigrationEvents
-
-_events: MigrationEvents = context.config.attributes["events"]
+_report: Callable[[str], None] = context.config.attributes["report"]
 
 context.configure(
     connection=context.config.attributes["connection"],
-    on_version_apply=lambda step, **_: _events.applied(step.up_revision_id, step.up_revision.doc),
+    on_version_apply=lambda step, **_: _report(f"{step.up_revision_id}: {step.up_revision.doc}"),
 )
 context.run_migrations()

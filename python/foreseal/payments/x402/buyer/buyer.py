@@ -192,6 +192,6 @@ def _status_url(request: PaidRequest, status: int, get_header: ResponseHeaders) 
         return None
 
 
-def _key(*parts: Any) -> str:
+def _key(*parts: str | bytes | None) -> str:
     written = json.dumps([hashlib.sha256(value).hexdigest() if isinstance(value, bytes) else value for value in parts])
     return hashlib.sha256(written.encode()).hexdigest()

@@ -39,8 +39,8 @@ class PurchaseRecord(StatefulRecord):
     valid_before: Mapped[int | None] = mapped_column(BigInteger)
     transaction_hash: Mapped[str | None] = mapped_column(String(66))
     status_url: Mapped[str | None] = mapped_column(Text)
-    # Source whose reports may lower the counted amount, as of the reservation; null in rows before schema 14.
-    report_source: Mapped[ReportSource | None] = mapped_column(EnumText(ReportSource))
+    # Source whose reports may lower the counted amount, as of the reservation.
+    report_source: Mapped[ReportSource] = mapped_column(EnumText(ReportSource))
     state: Mapped[PurchaseState] = mapped_column(EnumText(PurchaseState))
     step: Mapped[TxStatus | Finality] = mapped_column(EnumText(TxStatus, Finality))
 

@@ -69,7 +69,7 @@ class _Origin:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def __call__(self, response: requests.Response, **_: Any) -> None:
+    def __call__(self, response: requests.Response, **_: object) -> None:
         return None
 
 

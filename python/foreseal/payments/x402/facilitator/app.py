@@ -9,7 +9,6 @@ import contextlib
 import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -39,7 +38,7 @@ FacilitatorEndpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facilitator_app(
-    facilitator: Facilitator, every: float = _EVERY, health: Callable[[], dict[str, Any]] | None = None
+    facilitator: Facilitator, every: float = _EVERY, health: Callable[[], dict[str, object]] | None = None
 ) -> Starlette:
     """Return the ASGI application. `health` returns the report of `/healthz` without waiting.
 
@@ -83,7 +82,7 @@ def facilitator_app(
     return Starlette(routes=routes, lifespan=following)
 
 
-def _healthz(health: Callable[[], dict[str, Any]]) -> FacilitatorEndpoint:
+def _healthz(health: Callable[[], dict[str, object]]) -> FacilitatorEndpoint:
     # On the event loop: requests that wait for the node may occupy all threads.
     async def healthz(_: Request) -> Response:
         found = health()

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -12,14 +11,10 @@ from foreseal.payments.configuration.sections import NodeSection
 from foreseal.payments.transactions import read_lost_gas
 from foreseal.payments.workers import health_report
 from foreseal.payments.workers.account_check import AccountCheck, WaitingAccount, blocked_reasons
-from foreseal.payments.workers.background_check import BackgroundCheck
-from foreseal.payments.workers.health_report import CHECK_INTERVAL, CHECK_LIMIT, MAX_TASK_AGE
-from foreseal.payments.workers.node_check import CheckedAccount, CheckedNode, NodeCheck
-from foreseal.payments.workers.write_check import MAX_WRITE_AGE, WRITE_INTERVAL, WRITE_LIMIT, WriteCheck
+from foreseal.payments.workers.health_checks import HealthChecks
+from foreseal.payments.workers.node_check import CheckedAccount, NodeCheck
+from foreseal.payments.workers.write_check import MAX_WRITE_AGE
 from foreseal.payments.x402.facilitator.facilitator import Facilitator
-
-# Maximum wait for the first results at the start.
-_PATIENCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +26,7 @@ class _CheckedDatabase:
     """Gas within an hour of settlements that payers with code made revert."""
 
 
-class FacilitatorHealth:
+class FacilitatorHealth(HealthChecks[_CheckedDatabase | None]):
     """Health of one facilitator. A context manager: the checks run inside it."""
 
     def __init__(
@@ -53,41 +48,25 @@ class FacilitatorHealth:
         self._followed = facilitator.followed
         self._fees = facilitator.settlements.sender.fees
         self._chain_id = node.chain_id
-        self._max_age = MAX_TASK_AGE + (node.timeout_ms + node.poll_ms) / 1000
         self._breaker = breaker
         self._clock = clock
+        self._accounts = AccountCheck(node.chain_id, self.node)
         node_check = NodeCheck(
             facilitator.node, node.chain_id, [self._account], min_settlements, "account", "settlements"
         )
-        every, limit = max(CHECK_INTERVAL, node.poll_ms / 1000), node.timeout_ms / 1000 + CHECK_LIMIT
-        self._node = BackgroundCheck("node check", node_check, every, limit, monotonic)
-        database = facilitator.settlements.ledger.database
-        self._accounts = AccountCheck(node.chain_id, lambda: self._node.result().value or CheckedNode())
-        self._open = BackgroundCheck("database check", self._check_database, CHECK_INTERVAL, CHECK_LIMIT, monotonic)
-        self._writes = WriteCheck(database, monotonic)
-        self._write = BackgroundCheck("write check", self._writes, WRITE_INTERVAL, WRITE_LIMIT, monotonic)
-        self._checks = (self._node, self._open, self._write)
+        super().__init__(node, node_check, self._settlements.ledger.database, self._check_database, monotonic)
 
     def __enter__(self) -> Self:
-        for check in self._checks:
-            check.start(_PATIENCE)
+        self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for check in self._checks:
-            check.stop()
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
-    def run_checks(self) -> None:
-        """Run all checks once and wait for them."""
-        for check in self._checks:
-            check.run()
-
-    def health(self) -> dict[str, Any]:
+    def health(self) -> dict[str, object]:
         """Return the health with all reasons. Never waits."""
-        node, open_ = self._node.result(), self._open.result()
-        found = node.value or CheckedNode()
+        node, open_ = self._node.result(), self._database.result()
+        found = self.node()
         account = found.accounts.get(self._account, CheckedAccount())
         reachable = open_.value is not None and not open_.overdue
         reasons = [

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, func, select, update
 
@@ -418,7 +418,7 @@ def stored_payment(row: SettlementRecord) -> Payment:
     return Payment(key, row.token, row.payee, row.amount, row.deadline)
 
 
-def _shown(row: SettlementRecord, receipt: ChainReceipt) -> dict[str, Any] | None:
+def _shown(row: SettlementRecord, receipt: ChainReceipt) -> dict[str, object] | None:
     """Return an empty dict if the receipt's logs show the settlement, else None. Its status alone proves nothing.
 
     A successful receipt without these logs is not a settlement, and not a fault of the node: any token contract may do

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from eth_abi.abi import decode
 from eth_utils.abi import collapse_if_tuple
@@ -126,7 +126,7 @@ class NodeSigner:
         domain: TypedDataDomain,
         types: dict[str, list[TypedDataField]],
         primary_type: str,
-        message: dict[str, Any],
+        message: dict[str, object],
         signature: bytes,
     ) -> bool:
         """Return True if the token would accept a signature of this account (EIP-712, ERC-1271)."""
@@ -135,9 +135,9 @@ class NodeSigner:
     def write_contract(
         self,
         address: str,
-        abi: list[dict[str, Any]],
+        abi: list[dict[str, object]],
         function_name: str,
-        *args: Any,
+        *args: object,
         data_suffix: str | None = None,
     ) -> str:
         """Submit a settlement and return its hash.
@@ -176,7 +176,10 @@ class NodeSigner:
         raise RuntimeError("only settlements are sent")
 
 
-def _explained(act: Callable[[], Any]) -> Any:
+_Result = TypeVar("_Result")
+
+
+def _explained(act: Callable[[], _Result]) -> _Result:
     try:
         return act()
     except Reverted as error:
@@ -195,5 +198,5 @@ def _errors() -> dict[bytes, str]:
     return found
 
 
-def _types(parameters: Sequence[dict[str, Any]]) -> list[str]:
+def _types(parameters: Sequence[dict[str, object]]) -> list[str]:
     return [collapse_if_tuple(parameter) for parameter in parameters]

@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Coroutine, Sequence
-from typing import Any
 from urllib.parse import quote
 
 import orjson
@@ -159,7 +158,7 @@ class PaidRoutes:
         with self.bodies.request() as held:
             return await self._guarded(_Paid(self, BoundedBody(request, held), prices).answer(), request)
 
-    async def _guarded(self, work: Coroutine[Any, Any, GrantedResponse], request: Request) -> GrantedResponse:
+    async def _guarded(self, work: Coroutine[object, object, GrantedResponse], request: Request) -> GrantedResponse:
         try:
             return await work
         except Malformed as error:
@@ -454,7 +453,7 @@ def _paid(answer: GrantedResponse, row: GrantRecord) -> GrantedResponse:
     return _private(answer).having(**{PAYMENT_RESPONSE_HEADER.lower(): found})
 
 
-def _json(status: int, content: dict[str, Any]) -> GrantedResponse:
+def _json(status: int, content: dict[str, object]) -> GrantedResponse:
     return GrantedResponse(status, (JSON, NO_STORE), orjson.dumps(content))
 
 

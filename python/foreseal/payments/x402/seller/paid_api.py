@@ -21,7 +21,7 @@ import functools
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
@@ -39,7 +39,7 @@ from foreseal.payments.x402.seller.priced_handlers import granted_charge
 from foreseal.payments.x402.seller.prices import Charge, PriceLike
 from foreseal.payments.x402.seller.seller import Seller
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
+Handler = TypeVar("Handler", bound=Callable[..., object])
 
 
 class PaidApi:
@@ -94,13 +94,13 @@ class PaidApi:
             if inspect.iscoroutinefunction(handler):
 
                 @functools.wraps(handler)
-                async def paid(*args: Any, **kwargs: Any) -> Any:
+                async def paid(*args: object, **kwargs: object) -> object:
                     granted_charge(self.seller.offers, declared)
                     return await handler(*args, **kwargs)
             else:
 
                 @functools.wraps(handler)
-                def paid(*args: Any, **kwargs: Any) -> Any:
+                def paid(*args: object, **kwargs: object) -> object:
                     granted_charge(self.seller.offers, declared)
                     return handler(*args, **kwargs)
 
@@ -120,7 +120,7 @@ class PaidApi:
 
         return payment
 
-    def guard(self, *prices: PriceLike) -> Callable[[Any, Any], Awaitable[None]]:
+    def guard(self, *prices: PriceLike) -> Callable[[object, object], Awaitable[None]]:
         """Return a Litestar guard that sells the responses of a handler, a controller or a router.
 
         Several prices are alternatives. Unlike `paid`, it also sells responses from Litestar's response cache. Raises
@@ -128,7 +128,7 @@ class PaidApi:
         """
         declared = self.seller.offers.declare(*prices)
 
-        async def guard(connection: Any, route_handler: Any) -> None:
+        async def guard(connection: object, route_handler: object) -> None:
             granted_charge(self.seller.offers, declared)
 
         return guard
@@ -146,7 +146,7 @@ def _default_token(network: str) -> Domain:
     return Domain(token["name"], token["version"], int(chain), token["asset"])
 
 
-def _has_websocket(handler: Callable[..., Any]) -> bool:
+def _has_websocket(handler: Callable[..., object]) -> bool:
     """Return True if a handler has a parameter that is annotated as a WebSocket, of any framework."""
     kinds = [parameter.annotation for parameter in inspect.signature(handler).parameters.values()]
     names = [kind if isinstance(kind, str) else getattr(kind, "__name__", "") for kind in kinds]

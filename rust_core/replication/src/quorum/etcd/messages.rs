@@ -1,4 +1,5 @@
-//! Messages of etcd's gRPC services, as far as the engine uses them. Names and tags are those of etcd's `rpc.proto`.
+//! Messages of etcd's gRPC services, as far as the quorum store uses them. Names and tags are those of etcd's
+//! `rpc.proto`.
 
 use bytes::Bytes;
 use prost::{Message, Oneof};

@@ -2,18 +2,18 @@
 
 use tonic::{Code, Status};
 
-use crate::quorum::engine_error::EngineError;
+use crate::quorum::quorum_error::QuorumStoreError;
 
 /// Returns the error that a status represents. Every status that does not prove the outcome is unanswered.
-pub(super) fn engine_error(endpoint: &str, status: &Status) -> EngineError {
+pub(super) fn quorum_error(endpoint: &str, status: &Status) -> QuorumStoreError {
     let message = status.message();
     let endpoint = endpoint.to_owned();
     match status.code() {
         Code::ResourceExhausted if message.contains("database space exceeded") => {
-            EngineError::NoSpace { endpoint }
+            QuorumStoreError::NoSpace { endpoint }
         }
         Code::ResourceExhausted if message.contains("too many requests") => unanswered(status),
-        Code::OutOfRange => EngineError::Revision { endpoint, reason: message.to_owned() },
+        Code::OutOfRange => QuorumStoreError::Revision { endpoint, reason: message.to_owned() },
         Code::ResourceExhausted
         | Code::InvalidArgument
         | Code::NotFound
@@ -22,7 +22,7 @@ pub(super) fn engine_error(endpoint: &str, status: &Status) -> EngineError {
         | Code::FailedPrecondition
         | Code::Unimplemented
         | Code::DataLoss
-        | Code::Unauthenticated => EngineError::Rejected { endpoint, reason: message.to_owned() },
+        | Code::Unauthenticated => QuorumStoreError::Rejected { endpoint, reason: message.to_owned() },
         Code::Ok
         | Code::Cancelled
         | Code::Unknown
@@ -42,7 +42,7 @@ pub(super) fn needs_token(status: &Status) -> bool {
         || message.contains("user name is empty")
 }
 
-fn unanswered(status: &Status) -> EngineError {
+fn unanswered(status: &Status) -> QuorumStoreError {
     let mut reason = status.message().to_owned();
     // Transport errors name their cause only in the source.
     let mut source = std::error::Error::source(status);
@@ -50,7 +50,7 @@ fn unanswered(status: &Status) -> EngineError {
         reason = format!("{reason}: {error}");
         source = error.source();
     }
-    EngineError::unanswered(reason)
+    QuorumStoreError::unanswered(reason)
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn only_definite_statuses_are_definite_errors() {
-        let error = |code, message: &str| engine_error("a:1", &Status::new(code, message));
+        let error = |code, message: &str| quorum_error("a:1", &Status::new(code, message));
         let is_transient = |code, message: &str| error(code, message).is_transient();
         assert!(is_transient(Code::Unavailable, "etcdserver: no leader"));
         assert!(is_transient(Code::Unknown, "transport error"));
@@ -69,6 +69,6 @@ mod tests {
         assert!(!is_transient(Code::InvalidArgument, "etcdserver: request is too large"));
         assert!(!is_transient(Code::PermissionDenied, "etcdserver: permission denied"));
         let compacted = error(Code::OutOfRange, "etcdserver: mvcc: required revision has been compacted");
-        assert!(matches!(compacted, EngineError::Revision { .. }));
+        assert!(matches!(compacted, QuorumStoreError::Revision { .. }));
     }
 }

@@ -1,4 +1,4 @@
-//! Translation between the engine's requests and etcd's messages.
+//! Translation between the quorum store's requests and etcd's messages.
 
 use bytes::Bytes;
 
@@ -7,7 +7,9 @@ use super::messages::{
     RangeRequest, RequestOp, ResponseHeader, ResponseOp, StatusResponse, TargetUnion, TxnRequest,
     TxnResponse,
 };
-use crate::quorum::engine::{EngineResponse, KeyComparison, KeyOperation, KeyRange, KeyValue, MemberStatus};
+use crate::quorum::quorum_store::{
+    KeyComparison, KeyOperation, KeyRange, KeyValue, MemberStatus, QuorumResponse,
+};
 
 const EQUAL: i32 = 0;
 const MOD_REVISION: i32 = 2;
@@ -24,8 +26,8 @@ pub(super) fn transaction_request(
     }
 }
 
-pub(super) fn transaction_response(response: TxnResponse) -> EngineResponse {
-    EngineResponse::Transaction {
+pub(super) fn transaction_response(response: TxnResponse) -> QuorumResponse {
+    QuorumResponse::Transaction {
         succeeded: response.succeeded,
         revision: header_revision(response.header.as_ref()),
         results: response.responses.into_iter().map(operation_result).collect(),

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, ops::Bound};
 
 use bytes::Bytes;
 
-use crate::quorum::engine::{EngineResponse, KeyComparison, KeyOperation, KeyRange, KeyValue};
+use crate::quorum::quorum_store::{KeyComparison, KeyOperation, KeyRange, KeyValue, QuorumResponse};
 
-/// One write in the history of a [`SimulatedEngine`](super::SimulatedEngine).
+/// One write in the history of a [`SimulatedStore`](super::SimulatedStore).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryEntry {
     pub revision: u64,
@@ -36,7 +36,7 @@ impl KeySpace {
         comparisons: &[KeyComparison],
         success: &[KeyOperation],
         failure: &[KeyOperation],
-    ) -> EngineResponse {
+    ) -> QuorumResponse {
         let succeeded = comparisons.iter().all(|comparison| {
             self.keys.get(&comparison.key).map_or(0, |found| found.revision) == comparison.revision
         });
@@ -47,7 +47,7 @@ impl KeySpace {
         if self.history.len() > writes {
             self.revision = next;
         }
-        EngineResponse::Transaction { succeeded, revision: self.revision, results }
+        QuorumResponse::Transaction { succeeded, revision: self.revision, results }
     }
 
     fn execute(&mut self, operation: &KeyOperation, revision: u64) -> Vec<KeyValue> {

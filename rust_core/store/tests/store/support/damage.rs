@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 /// Page size in bytes.
 pub const PAGE: usize = 4_096;
 
-/// Removes the checksum of every page, which yields the form of programs before schema 3.
+/// Removes the checksum of every page, as if LMDB without checksums had written it.
 pub fn without_checksums(folder: &Path) {
     let data = folder.join("data.mdb");
     let mut bytes = fs::read(&data).unwrap();

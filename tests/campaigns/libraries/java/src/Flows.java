@@ -11,7 +11,6 @@ import java.util.concurrent.TimeoutException;
 
 /** Rounds of the flows that each library runs, and their output: one line of JSON per round. */
 final class Flows {
-    private static final int WATCHED_BLOCKS = 20;
     private static final int LONGEST_ERROR = 400;
     /** Longest pause between two events, in milliseconds. */
     private static final double EVENT_MS = 2000;
@@ -101,7 +100,7 @@ final class Flows {
      * list of transaction hashes, then has each once.
      */
     static void watchEvents(Callable<Long> newest, Callable<String> send, List<String> heard) throws Exception {
-        long end = newest.call() + WATCHED_BLOCKS;
+        long end = newest.call() + number("LIBRARY_WATCHED_BLOCKS");
         List<String> sent = new ArrayList<>();
         do {
             sent.add(send.call());

@@ -13,7 +13,6 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
-const WATCHED_BLOCKS: u64 = 20;
 const LONGEST_ERROR: usize = 400;
 /// Longest pause between two events, in milliseconds.
 const EVENT_MS: f64 = 2000.0;
@@ -97,7 +96,7 @@ pub async fn watch_events(
     mut poll: impl FnMut() -> Vec<String>,
 ) -> Outcome<()> {
     let mut moments = moments();
-    let end = newest().await? + WATCHED_BLOCKS;
+    let end = newest().await? + number("LIBRARY_WATCHED_BLOCKS");
     let (mut sent, mut heard) = (Vec::new(), HashMap::<String, usize>::new());
     let mut listen = |heard: &mut HashMap<String, usize>| {
         poll().into_iter().for_each(|hash| *heard.entry(hash).or_default() += 1);

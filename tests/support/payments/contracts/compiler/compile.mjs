@@ -1,7 +1,7 @@
 // Compiles the payment contracts: `node compile.mjs SOURCES OUT` writes one JSON file per deployable contract.
 //
-// `make contracts` runs it for the package, tests/integration/payments/contracts/test_compiled.py to check for equal bytes.
-// The output depends only on the sources and the settings below: there is no metadata hash.
+// `make contracts` runs it for the package, tests/integration/payments/contracts/test_compiled.py to check for equal
+// bytes. The output depends only on the sources and the settings below: there is no metadata hash.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'

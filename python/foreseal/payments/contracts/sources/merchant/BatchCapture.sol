@@ -9,25 +9,25 @@ import {IReceiveByBytes, IReceiveByParts} from "./IAuthorizationToken.sol";
 
 /// Captures of up to 200 authorizations (EIP-3009) in one transaction, whose sum goes to the merchant.
 ///
-/// Each payer signs a `ReceiveWithAuthorization` whose payee is this contract, so only this contract can use it, and only
-/// the merchant can make it do so. Authorizations are independent: one that fails is reported by `CaptureFailed` and stops
-/// no other. Those that succeed have the token's own logs, `AuthorizationUsed` directly before `Transfer`. The call then
-/// sends their exact sum to the merchant, whose address cannot be changed, or reverts as a whole. A call in which every
-/// authorization fails succeeds, so that the reasons are on the chain.
+/// Each payer signs a `ReceiveWithAuthorization` whose payee is this contract, so only this contract can use it, and
+/// only the merchant can make it do so. Authorizations are independent: one that fails is reported by `CaptureFailed`
+/// and stops no other. Those that succeed have the token's own logs, `AuthorizationUsed` directly before `Transfer`.
+/// The call then sends their exact sum to the merchant, whose address cannot be changed, or reverts as a whole. A call
+/// in which every authorization fails succeeds, so that the reasons are on the chain.
 ///
-/// Gas. A payer with code chooses what its signature check costs. Each call to the token therefore receives the same fixed
-/// amount of gas, never less: the EVM would silently reduce it to 63/64 of what is left, so the contract first checks that
-/// all of it can be forwarded and otherwise reverts the whole batch. The gas limit of the transaction thus has no influence
-/// on which authorizations are reported as failed. A hostile payer consumes at most that amount, and at most
-/// `MAXIMUM_REASON` bytes of a revert are copied.
+/// Gas. A payer with code chooses what its signature check costs. Each call to the token therefore receives the same
+/// fixed amount of gas, never less: the EVM would silently reduce it to 63/64 of what is left, so the contract first
+/// checks that all of it can be forwarded and otherwise reverts the whole batch. The gas limit of the transaction thus
+/// has no influence on which authorizations are reported as failed. A hostile payer consumes at most that amount, and
+/// at most `MAXIMUM_REASON` bytes of a revert are copied.
 ///
-/// The contract stores nothing and owns nothing between calls. Tokens that an account sends to it directly are not part of
-/// any batch; `sweep` sends them to the merchant.
+/// The contract stores nothing and owns nothing between calls. Tokens that an account sends to it directly are not part
+/// of any batch; `sweep` sends them to the merchant.
 contract BatchCapture is ReentrancyGuardTransient {
     using ExactTransfer for IERC20;
 
-    /// The token rejected an authorization, which remains usable if its nonce is unused. `reason` is the beginning of the
-    /// revert data; it is empty if the call ran out of its gas.
+    /// The token rejected an authorization, which remains usable if its nonce is unused. `reason` is the beginning of
+    /// the revert data; it is empty if the call ran out of its gas.
     event CaptureFailed(address indexed payer, bytes32 indexed nonce, bytes reason);
 
     error NotMerchant();
@@ -132,7 +132,8 @@ contract BatchCapture is ReentrancyGuardTransient {
         address called = address(token);
         bytes memory reason;
         assembly ("memory-safe") {
-            // The output has size zero: what the token returns is not copied, and the revert data only up to the maximum.
+            // The output has size zero: what the token returns is not copied, and the revert data only up to the
+            // maximum.
             done := call(callGas, called, 0, add(data, 32), mload(data), 0, 0)
             if iszero(done) {
                 let size := returndatasize()

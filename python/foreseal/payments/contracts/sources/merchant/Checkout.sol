@@ -7,28 +7,28 @@ import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/Signa
 import {ExactTransfer} from "./ExactTransfer.sol";
 import {IPermitToken} from "./IPermitToken.sol";
 
-/// Captures of an amount that is known only in the end, up to a maximum that the payer permitted (EIP-2612).
+/// Captures of an amount that is fixed only at capture, up to a maximum that the payer permitted (EIP-2612).
 ///
-/// The payer signs a permit for this contract over the order's maximum; the merchant captures the order once, for at most
-/// that, and the money goes straight to the merchant, whose address cannot be changed.
+/// The payer signs a permit for this contract over the order's maximum; the merchant captures the order once, for at
+/// most that, and the money goes straight to the merchant, whose address cannot be changed.
 ///
-/// Whose allowance is it? EIP-2612 lets anybody submit a permit, and an allowance does not say for which order it was given.
-/// So two things must hold at once: a permit that a stranger submitted first must not break the capture, and what one order
-/// left of its allowance must not be there for another. A permit that this contract submits itself settles both: it sets the
-/// allowance to the order's maximum, whatever it was. Where that fails, a capture goes on only if all of this is so:
+/// An allowance does not name its order, and anybody may submit a permit (EIP-2612). Two rules follow. A permit that a
+/// stranger submitted first must not break the capture. The rest of one order's allowance must not pay another order.
+/// If this contract submits the permit itself, both rules hold, because the permit overwrites the earlier allowance
+/// with the order's maximum. If the permit fails, the capture continues only under all of these conditions:
 ///
-/// 1. The payer's signature fits one of the permits' nonces that were used up since the payer's last capture here. A
-///    nonce is part of what is signed, so a permit serves one capture, and a permit from before the last capture none.
-/// 2. The allowance is exactly the order's maximum, which is what that permit sets it to. A signature alone would not do:
-///    the payer may have used up its nonce for something else, and that is how a payer revokes it. A revoked permit is told
-///    from a submitted one of exactly the same maximum by nothing; it can stand in for that one, once. That takes no more
-///    than the payer allowed, and no permit names an order anyway.
-/// 3. The allowance is not what the payer's last capture left. Otherwise a revoked permit, for just as much as was left,
-///    would be taken for one that was submitted.
+/// 1. The payer's signature fits a permit nonce that was used after the payer's last capture here. The nonce is signed,
+///    so a permit serves one capture, and a permit from before the last capture serves none.
+/// 2. The allowance equals the order's maximum, to which that permit sets it. The signature alone is not enough,
+///    because a payer revokes a permit by using its nonce for another one. A revoked permit cannot be distinguished
+///    from a submitted permit of the same maximum, so it can replace that one, once. The capture then transfers no more
+///    than the payer allowed, and no permit names an order.
+/// 3. The allowance differs from the rest that the payer's last capture left. Otherwise a revoked permit over exactly
+///    that rest would count as submitted.
 ///
-/// What is lost by that: if a stranger submits two permits of one payer, the second overwrites the allowance of the first in the
-/// token itself, and if what was left happens to be the next maximum and a stranger submits that permit, 3 refuses it. The
-/// payer then signs again. No money moves in either case.
+/// Two captures are lost. If a stranger submits two permits of one payer, the second overwrites the allowance of the
+/// first in the token. If the rest equals the next order's maximum and a stranger submits that permit, condition 3
+/// rejects it. In both cases no money moves, and the payer signs again.
 contract Checkout is ReentrancyGuardTransient {
     using ExactTransfer for IPermitToken;
 
@@ -40,28 +40,28 @@ contract Checkout is ReentrancyGuardTransient {
     error OrderAlreadyCaptured(bytes32 orderId);
     error ZeroAmount();
     error AmountExceedsMaximum();
-    /// The deadline holds for the capture too, not only for the permit that somebody submitted in time.
+    /// The deadline also applies to the capture, even if another account submitted the permit in time.
     error PermitExpired(uint256 deadline);
-    /// The permit cannot be submitted, without a reason, and what a submitted one would leave is not there.
+    /// The token rejected the permit without a reason, and the allowance does not show that it was submitted before.
     error PermitNotUsable();
 
-    /// How a payer's last capture left things.
+    /// State of the token after a payer's last capture.
     struct LastCapture {
-        /// The payer's next nonce for permits then.
+        /// The payer's next permit nonce at that time.
         uint64 nextNonce;
-        /// The allowance that was left; the largest number stands for all that are too large.
+        /// The rest of the allowance, capped at the largest number of this type.
         uint192 allowanceLeft;
     }
 
     bytes32 private constant PERMIT_TYPEHASH =
         keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)");
-    /// How many permits a payer can have used after the one that a stranger submitted; each costs a signature check.
+    /// Maximum number of nonces that are compared with a permit from a stranger; each costs a signature check.
     uint256 private constant NONCES_SEARCHED = 16;
 
     IPermitToken public immutable token;
     address public immutable merchant;
 
-    /// slot 0: whether an order was captured.
+    /// slot 0: `true` for an order that was captured.
     mapping(bytes32 orderId => bool) public captured;
     /// slot 1
     mapping(address payer => LastCapture) public lastCapture;
@@ -71,8 +71,9 @@ contract Checkout is ReentrancyGuardTransient {
         merchant = merchant_;
     }
 
-    /// Take `actualAmount` for an order, once. `permitDeadline` and signature are those of the payer's permit for this
-    /// contract over `authorizedMaximum`; amounts are in the token's smallest unit, the deadline is in seconds since 1970.
+    /// Capture `actualAmount` for an order, once. `permitDeadline` and signature are those of the payer's permit for
+    /// this contract over `authorizedMaximum`. Amounts are in the token's smallest unit; the deadline is in seconds
+    /// since 1970.
     function capture(
         bytes32 orderId,
         address payer,
@@ -95,7 +96,7 @@ contract Checkout is ReentrancyGuardTransient {
         emit PaymentCaptured(orderId, payer, actualAmount, authorizedMaximum);
     }
 
-    /// Submit the permit, or make sure that the allowance is what it left when somebody else did.
+    /// Submit the permit, or check that another account submitted it and that its allowance is unused.
     function _permit(address payer, uint256 maximum, uint256 deadline, uint8 v, bytes32 r, bytes32 s) private {
         try token.permit(payer, address(this), maximum, deadline, v, r, s) {}
         catch (bytes memory reason) {

@@ -9,8 +9,8 @@ import {ExactTransfer} from "./ExactTransfer.sol";
 
 /// One payment to many, by the allowance that the sender gave to this contract: given amounts, or shares of a total.
 ///
-/// All of a batch is paid or nothing. Its reference is the sender's own: another sender's batch of the same name does not
-/// use it up, and each is paid once.
+/// A batch is paid as a whole or not at all, and only once. References are per sender: two senders may use the same
+/// one.
 contract Payouts is ReentrancyGuardTransient {
     using ExactTransfer for IERC20;
 
@@ -31,7 +31,7 @@ contract Payouts is ReentrancyGuardTransient {
 
     IERC20 public immutable token;
 
-    /// slot 0: whether a sender's batch was paid.
+    /// slot 0: `true` for a batch that its sender has paid.
     mapping(address sender => mapping(bytes32 batchReference => bool)) public processed;
 
     constructor(IERC20 token_) {
@@ -50,8 +50,8 @@ contract Payouts is ReentrancyGuardTransient {
         }
     }
 
-    /// Share `totalAmount`: `basisPoints[i]` of 10,000 parts go to `recipients[i]`, rounded down, and what rounding leaves
-    /// goes to the recipient at the index `remainderRecipient` as well. A share may round to zero; it is paid and logged too.
+    /// Share `totalAmount`: `basisPoints[i]` of 10,000 parts go to `recipients[i]`, rounded down, and the remainder
+    /// goes to the recipient at index `remainderRecipient`. A share may round to zero; it is paid and logged too.
     function splitPayment(
         bytes32 batchReference,
         uint256 totalAmount,
@@ -66,7 +66,7 @@ contract Payouts is ReentrancyGuardTransient {
         uint256 remainder = totalAmount;
         for (uint256 index = 0; index < basisPoints.length; ++index) {
             points += basisPoints[index];
-            // Looked at here, since more than all of it could not be subtracted.
+            // Checked here, because the subtraction below would underflow.
             if (points > BASIS_POINTS) revert InvalidBasisPoints();
             remainder -= _share(totalAmount, basisPoints[index]);
         }
@@ -77,7 +77,7 @@ contract Payouts is ReentrancyGuardTransient {
         }
     }
 
-    /// What every batch is checked for; it counts as paid before anything is.
+    /// Check a batch and mark it as paid, before any transfer.
     function _begin(bytes32 batchReference, uint256 recipients, uint256 parts) private {
         if (recipients == 0 || recipients != parts) revert InvalidArrayLengths();
         if (recipients > MAXIMUM_RECIPIENTS) revert TooManyRecipients();

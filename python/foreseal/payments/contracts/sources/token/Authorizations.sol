@@ -6,9 +6,9 @@ import {SigningDomain} from "./SigningDomain.sol";
 
 /// Transfers by a signed message (EIP-3009), each with the signature in parts (v, r, s) or as bytes.
 ///
-/// Transfer, receipt and cancellation share one set of nonces per signer. What is looked at, in this order: pause, blacklist
-/// (payer, payee; not for a cancellation), caller (receipt only), begin, end, nonce, signature; and then, with the nonce used
-/// up and logged, what every transfer looks at: policy, zero addresses, balance.
+/// Transfer, receipt and cancellation share one set of nonces per signer. They check in this order: pause, blacklist
+/// (payer, payee; not for a cancellation), caller (receipt only), begin, end, nonce, signature. After the nonce is used
+/// and logged, the checks of every transfer follow: policy, zero addresses, balance.
 abstract contract Authorizations is Balances, SigningDomain {
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
@@ -32,7 +32,7 @@ abstract contract Authorizations is Balances, SigningDomain {
         bytes32 nonce;
     }
 
-    /// Whether a nonce is used or canceled; which of the two, only the logs tell.
+    /// Returns `true` if a nonce is used or canceled. Only the logs distinguish the two.
     function authorizationState(address authorizer, bytes32 nonce) external view returns (bool) {
         return _authorizationStates[authorizer][nonce];
     }
@@ -70,8 +70,8 @@ abstract contract Authorizations is Balances, SigningDomain {
         );
     }
 
-    /// As `transferWithAuthorization`, but only the payee may submit it, so that nobody can take it out of the
-    /// transaction in which it was meant to happen.
+    /// Same as `transferWithAuthorization`, except that only the payee may submit it, so that no other account can
+    /// execute it outside the transaction for which it was signed.
     function receiveWithAuthorization(
         address from,
         address to,
@@ -104,7 +104,7 @@ abstract contract Authorizations is Balances, SigningDomain {
         );
     }
 
-    /// Make a nonce unusable; anybody may submit what its owner signed.
+    /// Make a nonce unusable. Anybody may submit the owner's signature.
     function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s) external {
         _cancel(authorizer, nonce, abi.encodePacked(r, s, v));
     }

@@ -7,8 +7,8 @@ import {HolderPolicy} from "./HolderPolicy.sol";
 
 /// Balances, transfers and allowances (ERC-20), and transfers with a memo.
 ///
-/// What a transfer looks at, in this order, which decides the revert that wins: pause, blacklist (executor, sender, receiver),
-/// allowance, policy (executor, sender, receiver), zero addresses, balance.
+/// Checks of a transfer, in the order that decides which revert is returned: pause, blacklist (executor, sender,
+/// receiver), allowance, policy (executor, sender, receiver), zero addresses, balance.
 abstract contract Balances is HolderPolicy, IERC20 {
     /// The memo of the `Transfer` that is the log directly before this one.
     event Memo(address indexed caller, bytes32 indexed memo);
@@ -30,7 +30,7 @@ abstract contract Balances is HolderPolicy, IERC20 {
         return true;
     }
 
-    /// Lowers the allowance by `value`, whatever the allowance is: none is unlimited.
+    /// Lowers the allowance by `value`. No allowance is unlimited, not even the largest number.
     function transferFrom(address from, address to, uint256 value) external returns (bool) {
         _transferFrom(from, to, value);
         return true;
@@ -91,7 +91,7 @@ abstract contract Balances is HolderPolicy, IERC20 {
         _allowances[from][msg.sender] = current - value;
     }
 
-    /// Move tokens and log it; who calls this has looked at pause, blacklist and policy.
+    /// Move tokens and log it. The caller has checked pause, blacklist and policy.
     function _move(address from, address to, uint256 value) internal {
         require(from != address(0), "ERC20: transfer from the zero address");
         require(to != address(0), "ERC20: transfer to the zero address");
@@ -114,7 +114,7 @@ abstract contract Balances is HolderPolicy, IERC20 {
         return _balanceAndBlacklist[account] & ~BLACKLISTED;
     }
 
-    /// Also the second look at the blacklist: a balance of 255 bits would otherwise be able to set or clear it.
+    /// Checks the blacklist again: a balance of 255 bits could otherwise set or clear its bit.
     function _setBalance(address account, uint256 balance) internal {
         require(balance < BLACKLISTED, "FiatTokenV2_2: Balance exceeds (2^255 - 1)");
         require(!_isBlacklisted(account), "FiatTokenV2_2: Account is blacklisted");

@@ -3,24 +3,25 @@ pragma solidity 0.8.37;
 
 import {Roles} from "./Roles.sol";
 
-/// Holder policies: who may send, receive and execute transfers, beside the blacklist and the pause.
+/// Holder policies: they restrict senders, receivers and executors of transfers, in addition to the blacklist and the
+/// pause.
 ///
-/// A policy is an allow-list or a block-list of accounts. The owner creates policies, keeps their lists and puts one in force
-/// for each of three scopes. Names, scopes and numbering are those of Base's memo token (B20): a policy's id has its kind in the
-/// top byte and a counter below; id 0, an empty block-list, allows everybody and is in force at first; id 2**56 + 1, an
-/// empty allow-list, forbids everybody. Both are always there and their lists stay empty.
+/// A policy is an allow-list or a block-list of accounts. The owner creates policies, updates their lists and activates
+/// one for each of three scopes. Names, scopes and numbering are those of Base's memo token (B20): a policy's id has
+/// its kind in the top byte and a counter below. Id 0, an empty block-list, allows everybody and is active at first. Id
+/// 2**56 + 1, an empty allow-list, forbids everybody. Both always exist and their lists stay empty.
 ///
-/// The executor is who submits a transfer of somebody else's tokens: of `transferFrom`, or of an EIP-3009 authorization.
-/// Minting and burning have roles of their own and no policy.
+/// The executor submits a transfer of another account's tokens: `transferFrom`, or an EIP-3009 authorization. Minting
+/// and burning have roles of their own and no policy.
 abstract contract HolderPolicy is Roles {
     enum PolicyKind {
         BlockList,
         AllowList
     }
 
-    /// The policy of a scope does not let the account of that scope take part.
+    /// The policy of a scope does not allow the account of that scope.
     error PolicyForbids(bytes32 scope, uint64 policyId);
-    /// There is no such policy, or it is one whose list stays empty.
+    /// The policy does not exist, or its list must stay empty.
     error PolicyNotFound(uint64 policyId);
     /// Neither sender, receiver nor executor.
     error UnknownPolicyScope(bytes32 scope);
@@ -36,18 +37,18 @@ abstract contract HolderPolicy is Roles {
     uint64 public constant ALWAYS_ALLOW = 0;
     uint64 public constant ALWAYS_BLOCK = (uint64(PolicyKind.AllowList) << 56) | 1;
 
-    /// The policy in force for a scope.
+    /// The active policy of a scope.
     function policyId(bytes32 scope) external view returns (uint64) {
         return _policyOf(scope);
     }
 
-    /// Whether a policy lets an account take part.
+    /// Returns `true` if a policy allows an account.
     function isAuthorized(uint64 id, address account) public view returns (bool) {
         bool listed = _policyMembers[id][account];
         return id >> 56 == uint64(PolicyKind.AllowList) ? listed : !listed;
     }
 
-    /// Create a policy whose list begins with `accounts`; it is in force nowhere yet.
+    /// Create a policy whose list begins with `accounts`. It is not active in any scope.
     function createPolicy(PolicyKind kind, address[] calldata accounts) external onlyOwner returns (uint64 id) {
         uint256 counter = _newestPolicy == 0 ? 2 : _newestPolicy + 1;
         _newestPolicy = counter;
@@ -57,13 +58,13 @@ abstract contract HolderPolicy is Roles {
         _list(id, true, accounts);
     }
 
-    /// Put accounts on the list of a policy, or take them off it.
+    /// Add accounts to the list of a policy, or remove them.
     function updatePolicyMembers(uint64 id, bool listed, address[] calldata accounts) external onlyOwner {
         if (!_policyCreated[id]) revert PolicyNotFound(id);
         _list(id, listed, accounts);
     }
 
-    /// Put a policy in force for a scope.
+    /// Activate a policy for a scope.
     function updatePolicy(bytes32 scope, uint64 id) external onlyOwner {
         if (id != ALWAYS_ALLOW && id != ALWAYS_BLOCK && !_policyCreated[id]) revert PolicyNotFound(id);
         emit PolicyUpdated(scope, _policyOf(scope), id);

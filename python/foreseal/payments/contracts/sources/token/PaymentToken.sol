@@ -6,13 +6,14 @@ import {Permits} from "./Permits.sol";
 import {SigningDomain} from "./SigningDomain.sol";
 import {Supply} from "./Supply.sol";
 
-/// A dollar token: interface, behaviour, revert strings and storage of Circle's FiatTokenV2_2, with memos and holder policies.
+/// A dollar token with the interface, behaviour, revert strings and storage of Circle's FiatTokenV2_2, and with memos
+/// and holder policies.
 ///
-/// It is deployed ready for use, by one transaction, with a setup that names an owner. Without one it waits for the
-/// `initialize` functions, as FiatToken's implementation does: anybody may call them, so that is for behind a proxy, where the
-/// transaction that sets the implementation calls them too.
+/// With a setup that names an owner, one transaction deploys it ready for use. Without an owner it requires calls of
+/// the `initialize` functions, like FiatToken's implementation. Anybody may call them, so use that only behind a proxy,
+/// in the transaction that sets the implementation.
 contract PaymentToken is Supply, Authorizations, Permits {
-    /// What a token that is ready for use begins with.
+    /// Initial values of a token that is ready for use.
     struct Setup {
         string name;
         string symbol;

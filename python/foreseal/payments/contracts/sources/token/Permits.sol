@@ -32,7 +32,7 @@ abstract contract Permits is Balances, SigningDomain {
         whenNotPaused
     {
         require(block.timestamp <= deadline, "FiatTokenV2: permit is expired");
-        // Used up before a signer with code is asked.
+        // Used before the signature check calls a signer with code.
         uint256 nonce = _permitNonces[owner]++;
         bytes32 messageHash = keccak256(abi.encode(PERMIT_TYPEHASH, owner, spender, value, nonce, deadline));
         require(_isSigned(owner, messageHash, signature), "EIP2612: invalid signature");

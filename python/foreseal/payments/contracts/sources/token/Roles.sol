@@ -6,7 +6,7 @@ import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol
 
 import {TokenStorage} from "./TokenStorage.sol";
 
-/// Who may do what: owner, pauser, blacklister, master minter and rescuer, as in FiatTokenV2_2.
+/// Roles and their permissions: owner, pauser, blacklister, master minter and rescuer, as in FiatTokenV2_2.
 ///
 /// The owner names the others. Revert strings are FiatToken's, because payment software parses them.
 abstract contract Roles is TokenStorage {

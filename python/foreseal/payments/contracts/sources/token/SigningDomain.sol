@@ -13,7 +13,7 @@ abstract contract SigningDomain is TokenStorage {
 
     bytes32 private constant DOMAIN_TYPEHASH =
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
-    /// Half the order of secp256k1: of the two signatures that say the same only the lower is taken (EIP-2).
+    /// Half the order of secp256k1. Of two equivalent signatures only the lower one is valid (EIP-2).
     uint256 private constant HIGHEST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     /// In the code, not in storage: behind a proxy the version is that of the code.
@@ -42,9 +42,9 @@ abstract contract SigningDomain is TokenStorage {
         );
     }
 
-    /// Whether `signer` signed the message; a signer with code is asked itself (ERC-1271), and only it.
+    /// Returns `true` if `signer` signed the message. A signer with code checks its signature itself (ERC-1271).
     ///
-    /// A signature of an account without code that is malformed reverts with a string that says what is wrong with it.
+    /// A malformed signature of an account without code reverts with a string that describes the fault.
     function _isSigned(address signer, bytes32 messageHash, bytes memory signature) internal view returns (bool) {
         bytes32 digest = keccak256(abi.encodePacked("\x19\x01", _domainSeparator(), messageHash));
         if (signer.code.length == 0) return _recover(digest, signature) == signer;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// The storage of the token, all of it: FiatTokenV2_2's slots first, those of its own behind them.
+/// The complete storage of the token: FiatTokenV2_2's slots first, its own after them.
 ///
-/// Tools that read balances, the blacklist or the states of authorizations straight from storage find them where Circle's
-/// token has them. A new variable goes to the end, and none is ever moved.
+/// Tools that read balances, the blacklist or the states of authorizations from storage find them in the slots of
+/// Circle's token. A new variable goes to the end, and none is ever moved.
 abstract contract TokenStorage {
     /// slot 0
     address internal _owner;
     /// slot 1, bytes 0 to 19
     address public pauser;
-    /// slot 1, byte 20: whether everything that moves money is blocked.
+    /// slot 1, byte 20: `true` while all transfers are paused.
     bool public paused;
     /// slot 2
     address public blacklister;
@@ -24,11 +24,11 @@ abstract contract TokenStorage {
     uint8 public decimals;
     /// slot 7: the currency that the token stands for, such as USD.
     string public currency;
-    /// slot 8, bytes 0 to 19: who appoints minters.
+    /// slot 8, bytes 0 to 19: the account that appoints minters.
     address public masterMinter;
     /// slot 8, byte 20
     bool internal _initialized;
-    /// slot 9: bit 255 says whether the account is blacklisted, the others are its balance.
+    /// slot 9: bit 255 is set for a blacklisted account; the others are its balance.
     mapping(address account => uint256) internal _balanceAndBlacklist;
     /// slot 10
     mapping(address owner => mapping(address spender => uint256)) internal _allowances;
@@ -36,32 +36,32 @@ abstract contract TokenStorage {
     uint256 internal _totalSupply;
     /// slot 12
     mapping(address account => bool) internal _minters;
-    /// slot 13: what a minter may still mint.
+    /// slot 13: the amount that a minter may still mint.
     mapping(address minter => uint256) internal _minterAllowances;
     /// slot 14
     address internal _rescuer;
     /// slot 15: FiatToken cached its domain separator here before V2_2; written by `initializeV2`, never read.
     bytes32 internal _formerDomainSeparator;
-    /// slot 16: whether a nonce of EIP-3009 is used or canceled.
+    /// slot 16: `true` for a nonce of EIP-3009 that is used or canceled.
     mapping(address authorizer => mapping(bytes32 nonce => bool)) internal _authorizationStates;
     /// slot 17: the next nonce of EIP-2612.
     mapping(address owner => uint256) internal _permitNonces;
-    /// slot 18, byte 0: how far the `initialize` functions got; 3 is V2_2.
+    /// slot 18, byte 0: number of the last `initialize` function that ran; 3 is V2_2.
     uint8 internal _initializedVersion;
 
-    /// Which holder policy is in force for whom, packed so that a transfer reads one slot for all of them.
+    /// The active holder policy of each scope, packed so that a transfer reads a single slot.
     struct PolicyIds {
         uint64 sender;
         uint64 receiver;
         uint64 executor;
     }
 
-    /// slot 19: zero while everybody is allowed everything.
+    /// slot 19: zero while everything is allowed.
     PolicyIds internal _policyIds;
-    /// slot 20: the counter of the newest policy that was created; 0 and 1 are those that are always there.
+    /// slot 20: the counter of the newest policy; 0 and 1 always exist.
     uint256 internal _newestPolicy;
-    /// slot 21: whether a policy was created by `createPolicy`.
+    /// slot 21: `true` for a policy that `createPolicy` created.
     mapping(uint64 policyId => bool) internal _policyCreated;
-    /// slot 22: who is on the list of a policy.
+    /// slot 22: the accounts on the list of a policy.
     mapping(uint64 policyId => mapping(address account => bool)) internal _policyMembers;
 }

@@ -13,9 +13,10 @@ import {IDepositCollector} from "./IDepositCollector.sol";
 
 /// Payment channels of x402's scheme `batch-settlement`, with the interface that its clients call.
 ///
-/// A payer deposits; vouchers, each over all that may be claimed so far, go to the receiver off the chain; the receiver claims
-/// by the latest one and has all that was claimed paid out at once. What is not claimed goes back to the payer: at once if
-/// the receiver's side says so, or after a delay if the payer asks. Vouchers reserve nothing until they are claimed.
+/// A payer deposits and sends vouchers to the receiver off the chain; each voucher states the total that may be claimed
+/// so far. The receiver claims by the latest voucher, and one settlement pays all claims. The unclaimed rest returns to
+/// the payer: at once if the receiver's side refunds it, or after a delay if the payer requests it. Vouchers reserve
+/// nothing until they are claimed.
 contract BatchSettlement is ChannelMessages, Multicall, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
@@ -124,7 +125,7 @@ contract BatchSettlement is ChannelMessages, Multicall, ReentrancyGuardTransient
         }
     }
 
-    /// Pay a receiver all that was claimed for it and not paid yet; anybody may ask for it.
+    /// Pay a receiver all of its claims that are not paid yet. Anybody may call this.
     function settle(address receiver, address token) external nonReentrant {
         ReceiverState storage state = receivers[receiver][token];
         uint128 amount = state.totalClaimed - state.totalSettled;
@@ -134,7 +135,7 @@ contract BatchSettlement is ChannelMessages, Multicall, ReentrancyGuardTransient
         emit Settled(receiver, token, msg.sender, amount);
     }
 
-    /// Ask, as the payer's side, for some of what is not claimed; it can be had after the channel's delay.
+    /// Request, as the payer's side, a part of the unclaimed rest; it can be withdrawn after the channel's delay.
     function initiateWithdraw(ChannelConfig calldata config, uint128 amount) external nonReentrant {
         if (!_isPaying(config)) revert InvalidChannel();
         if (amount == 0) revert NothingToWithdraw();
@@ -146,7 +147,7 @@ contract BatchSettlement is ChannelMessages, Multicall, ReentrancyGuardTransient
         emit WithdrawInitiated(channelId, amount, uint40(block.timestamp) + config.withdrawDelay);
     }
 
-    /// Get what was asked for, or what is left of it unclaimed.
+    /// Withdraw the requested amount, or the part of it that is still unclaimed.
     function finalizeWithdraw(ChannelConfig calldata config) external nonReentrant {
         if (!_isPaying(config)) revert NotAuthorizedToFinalizeWithdraw();
         bytes32 channelId = getChannelId(config);
@@ -161,13 +162,14 @@ contract BatchSettlement is ChannelMessages, Multicall, ReentrancyGuardTransient
         _giveBack(config, channelId, amount);
     }
 
-    /// Give some of what is not claimed back to the payer, as the receiver or its authorizer.
+    /// Refund a part of the unclaimed rest to the payer, as the receiver or its authorizer.
     function refund(ChannelConfig calldata config, uint128 amount) external nonReentrant {
         if (!_isReceiving(config)) revert NotAuthorizedToRefund();
         _refund(config, amount);
     }
 
-    /// As `refund`, by a signature of the receiver's authorizer; anybody may submit it. Each refund counts up the nonce.
+    /// Same as `refund`, by a signature of the receiver's authorizer that anybody may submit. Each refund increments
+    /// the nonce.
     function refundWithSignature(
         ChannelConfig calldata config,
         uint128 amount,
@@ -193,7 +195,7 @@ contract BatchSettlement is ChannelMessages, Multicall, ReentrancyGuardTransient
         if (IERC20(config.token).balanceOf(address(this)) != had + amount) revert DepositCollectionFailed();
     }
 
-    /// A claim that is no more than what was claimed before changes nothing, so that an old one does no harm.
+    /// A claim that does not exceed the earlier claims changes nothing, so that an old one is harmless.
     function _claim(VoucherClaim calldata given) private {
         ChannelConfig calldata config = given.voucher.channel;
         bytes32 channelId = getChannelId(config);
@@ -217,7 +219,7 @@ contract BatchSettlement is ChannelMessages, Multicall, ReentrancyGuardTransient
     function _refund(ChannelConfig calldata config, uint128 amount) private {
         if (amount == 0) revert ZeroRefund();
         bytes32 channelId = getChannelId(config);
-        // Even where nothing is left, so that no signature can be used twice.
+        // Even if nothing is left, so that no signature can be used twice.
         ++refundNonce[channelId];
         ChannelState storage channel = channels[channelId];
         uint128 refunded = _lesser(amount, _unclaimed(channel));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// The channels of x402's scheme `batch-settlement`: what they are made of, and the messages that are signed for them.
+/// Structures and signed messages of the channels of x402's scheme `batch-settlement`.
 abstract contract ChannelMessages {
-    /// A channel is its terms; there may be any number between the same two, told apart by the salt.
+    /// The terms that identify a channel. The salt distinguishes channels between the same two accounts.
     struct ChannelConfig {
         address payer;
         /// Signs vouchers in the payer's place, as an account without code; zero if the payer does.
@@ -12,12 +12,12 @@ abstract contract ChannelMessages {
         /// Signs claims and refunds for the receiver.
         address receiverAuthorizer;
         address token;
-        /// Seconds between asking for the rest of a deposit and getting it.
+        /// Seconds between the request and the withdrawal of the rest of a deposit.
         uint40 withdrawDelay;
         bytes32 salt;
     }
 
-    /// A payer's word that the receiver may claim so much in all, not: so much more.
+    /// A payer's permission to claim up to a total, which includes all earlier claims.
     struct Voucher {
         ChannelConfig channel;
         uint128 maxClaimableAmount;
@@ -26,7 +26,7 @@ abstract contract ChannelMessages {
     struct VoucherClaim {
         Voucher voucher;
         bytes signature;
-        /// What the receiver claims in all, at most what the voucher allows.
+        /// Total of the receiver's claims, at most the voucher's maximum.
         uint128 totalClaimed;
     }
 

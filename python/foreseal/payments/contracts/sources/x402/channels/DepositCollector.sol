@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IDepositCollector} from "./IDepositCollector.sol";
 
-/// What the collectors have in common: they fetch for the settlement contract, and for nobody else.
+/// Base of the collectors: they collect for the settlement contract only.
 abstract contract DepositCollector is IDepositCollector {
     error InvalidX402BatchSettlementAddress();
     error OnlyX402BatchSettlement();

@@ -24,8 +24,8 @@ contract Erc3009DepositCollector is DepositCollector {
 
     constructor(address settlement) DepositCollector(settlement) {}
 
-    /// `collectorData` is (uint256 validAfter, uint256 validBefore, uint256 salt, bytes signature). The nonce that the payer
-    /// signs is the hash of channel and salt, so that the money can go to no other channel.
+    /// `collectorData` is (uint256 validAfter, uint256 validBefore, uint256 salt, bytes signature). The nonce that the
+    /// payer signs is the hash of channel and salt, so that the money can go to no other channel.
     function collect(address payer, address token, uint256 amount, bytes32 channelId, bytes calldata collectorData)
         external
         onlySettlement

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// Fetches a payer's tokens for a deposit, by whatever the payer signed.
+/// Transfers a payer's tokens for a deposit, by a message that the payer signed.
 interface IDepositCollector {
     /// Bring `amount` of the payer's tokens to the caller.
     function collect(

@@ -48,7 +48,7 @@ contract Permit2DepositCollector is DepositCollector {
         );
     }
 
-    /// That it fails is logged and no more: somebody may have submitted it already.
+    /// Submit the token's permit. A failure is only logged: another account may have submitted the permit.
     function _approve(address token, address owner, uint256 amount, bytes memory permit) private {
         (uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s) =
             abi.decode(permit, (uint256, uint256, uint8, bytes32, bytes32));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// The part of Permit2 that moves tokens by a signature: its structures, and what others here call of it.
+/// Transfers of Permit2 by a signature: the structures, and the function that the other contracts here call.
 interface ISignatureTransfer {
     struct TokenPermissions {
         address token;
         uint256 amount;
     }
 
-    /// What an owner signs: up to `amount` of a token, once, no later than the deadline in seconds since 1970.
+    /// Terms that an owner signs: up to `amount` of a token, once, no later than the deadline in seconds since 1970.
     struct PermitTransferFrom {
         TokenPermissions permitted;
         uint256 nonce;
@@ -21,7 +21,7 @@ interface ISignatureTransfer {
         uint256 deadline;
     }
 
-    /// What the spender asks for.
+    /// Recipient and amount that the spender requests.
     struct SignatureTransferDetails {
         address to;
         uint256 requestedAmount;

@@ -4,8 +4,8 @@ pragma solidity 0.8.37;
 import {ISignatureTransfer} from "./ISignatureTransfer.sol";
 import {SignedMessages} from "./SignedMessages.sol";
 
-/// Transfers by a signature, each used once: one token or several, with or without a witness, which is whatever else the
-/// owner is to sign. The spender that the owner signs is who calls.
+/// Transfers of one token or several by a signature that is used once. A witness is the hash of other data that the
+/// owner signs too. The signed spender is the caller.
 abstract contract SignatureTransfers is ISignatureTransfer, SignedMessages {
     error InvalidAmount(uint256 maxAmount);
     error LengthMismatch();
@@ -79,7 +79,7 @@ abstract contract SignatureTransfers is ISignatureTransfer, SignedMessages {
         _transfer(permit, transferDetails, owner, message, signature);
     }
 
-    /// Use up nonces of the caller's own: those of a word whose bits are set in `mask`.
+    /// Use nonces of the caller: those of a word whose bits are set in `mask`.
     function invalidateUnorderedNonces(uint256 wordPos, uint256 mask) external {
         nonceBitmap[msg.sender][wordPos] |= mask;
         emit UnorderedNonceInvalidation(msg.sender, wordPos, mask);

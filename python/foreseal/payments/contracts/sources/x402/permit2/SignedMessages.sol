@@ -21,8 +21,8 @@ abstract contract SignedMessages {
         return keccak256(abi.encode(DOMAIN_TYPEHASH, HASHED_NAME, block.chainid, address(this)));
     }
 
-    /// Reverts unless `owner` signed the message. An owner with code is asked itself (ERC-1271); a signature of one without
-    /// has 65 bytes, or 64 (EIP-2098).
+    /// Reverts unless `owner` signed the message. An owner with code checks its signature itself (ERC-1271). The
+    /// signature of an owner without code has 65 bytes, or 64 (EIP-2098).
     function _requireSigned(address owner, bytes32 messageHash, bytes calldata signature) internal view {
         bytes32 digest = keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), messageHash));
         if (owner.code.length != 0) {
@@ -31,7 +31,7 @@ abstract contract SignedMessages {
             return;
         }
         (uint8 v, bytes32 r, bytes32 s) = _split(signature);
-        // Two signatures that say the same may both be taken: what they say can be used once.
+        // Both of two equivalent signatures are valid, because their nonce can be used only once.
         address signer = ecrecover(digest, v, r, s);
         if (signer == address(0)) revert InvalidSignature();
         if (signer != owner) revert InvalidSigner();
@@ -41,7 +41,7 @@ abstract contract SignedMessages {
         if (block.timestamp > deadline) revert SignatureExpired(deadline);
     }
 
-    /// Tokens that answer nothing are believed, those that answer anything but yes are not.
+    /// An empty response of the token means success; any response except `true` reverts.
     function _move(address token, address from, address to, uint256 amount) internal {
         (bool done, bytes memory answer) =
             token.call(abi.encodeWithSignature("transferFrom(address,address,uint256)", from, to, amount));

@@ -6,8 +6,8 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 
 import {ISignatureTransfer} from "../permit2/ISignatureTransfer.sol";
 
-/// What x402's two proxies have in common: they are the spender that a payer signs for Permit2, and pay the payee that the
-/// payer signed as a witness, so that who submits the payment cannot send the money elsewhere.
+/// Base of x402's two proxies. A proxy is the spender of the payer's Permit2 signature and pays the payee in the signed
+/// witness, so that the account that submits the payment cannot send the money elsewhere.
 abstract contract Permit2Proxy is ReentrancyGuardTransient {
     /// A permit of the token (EIP-2612) for Permit2, for payers who never approved it.
     struct EIP2612Permit {
@@ -59,7 +59,7 @@ abstract contract Permit2Proxy is ReentrancyGuardTransient {
         PERMIT2.permitWitnessTransferFrom(permit, details, owner, witness, witnessType, signature);
     }
 
-    /// Submit the token's permit. That it fails is logged and no more: somebody may have submitted it already.
+    /// Submit the token's permit. A failure is only logged: another account may have submitted the permit.
     function _approve(address token, address owner, EIP2612Permit calldata permit, uint256 permitted) internal {
         if (permit.value != permitted) revert Permit2612AmountMismatch();
         try IERC20Permit(token)
