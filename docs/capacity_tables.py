@@ -124,24 +124,24 @@ def state() -> str:
 def limited() -> str:
     """Return the figures of the node with a memory limit."""
     report = load_if_measured("big_state.json")
-    found = report.get("limited")
-    if not found:
+    run = report.get("limited")
+    if not run:
         return missing("big_state.json") if not report else "Not measured: the machine could not limit memory."
     limits = report["gas_limits"]
     cells = [
-        ("holders, store in MB", f"{found['holders']:,}, {found['state_mb']:,}"),
-        ("limit, peak of the group in MB", f"{found['limit_mb']:,}, {found['group_peak_mb']:,}"),
-        ("anonymous, resident in MB", f"{found['measured_mb']['anonymous']:,}, {found['measured_mb']['resident']:,}"),
-        ("restart", f"{found['restart_seconds']:g} s"),
-        ("answers compared with the genesis", f"{found['checked_answers']:,}"),
+        ("holders, store in MB", f"{run['holders']:,}, {run['state_mb']:,}"),
+        ("limit, peak of the group in MB", f"{run['limit_mb']:,}, {run['group_peak_mb']:,}"),
+        ("anonymous, resident in MB", f"{run['measured_mb']['anonymous']:,}, {run['measured_mb']['resident']:,}"),
+        ("restart", f"{run['restart_seconds']:g} s"),
+        ("answers compared with the genesis", f"{run['checked_answers']:,}"),
     ]
     cells += [
         (f"step at {limit // 1_000_000:,}M", f"{each['step_ms']:g} ms")
-        for limit, each in zip(limits, found["steps"], strict=True)
+        for limit, each in zip(limits, run["steps"], strict=True)
     ]
     for part, title in (("reads", "random holders"), ("reads_of_working_set", "10,000 holders")):
         for kind in _STATE_READS:
-            figures = found[part][kind]
+            figures = run[part][kind]
             cells.append((f"{kind}, {title}", f"{figures['requests_per_second']:,} /s, p99 {figures['p99_ms']:g} ms"))
     return "\n".join([*headings("figure", "value"), *(row(*pair) for pair in cells)])
 
@@ -151,7 +151,7 @@ def sustained() -> str:
     report = load_if_measured("sustained.json")
     if not report:
         return missing("sustained.json")
-    reached = {name: "yes" if found else "no" for name, found in report["reached"].items()}
+    reached = {name: "yes" if is_reached else "no" for name, is_reached in report["reached"].items()}
     backlog, memory = report["backlog"], report["memory"]
     growth = f"{memory['anonymous_mb_second_quarter']:g} MB, {memory['anonymous_mb_last_quarter']:g} MB"
     lines = [
@@ -191,8 +191,8 @@ def _state_cells(figures: Mapping[str, Any]) -> list[str]:
     return [*steps, *(f"{each['requests_per_second']:,}, {each['p99_ms']:g}" for each in reads)]
 
 
-def _quantiles(found: Mapping[str, float]) -> str:
-    return f"{found['p50_ms']:g}, {found['p99_ms']:g}, {found['max_ms']:g} ms"
+def _quantiles(quantiles: Mapping[str, float]) -> str:
+    return f"{quantiles['p50_ms']:g}, {quantiles['p99_ms']:g}, {quantiles['max_ms']:g} ms"
 
 
 PARTS: dict[str, Callable[[], str]] = {

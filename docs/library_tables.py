@@ -39,9 +39,11 @@ def _table(flows: Sequence[str]) -> str:
 
 
 def _cell(outcomes: _Outcomes, flows: Sequence[str], place: tuple[str, str, str]) -> str:
-    found = [outcomes.get((*place, flow)) for flow in flows]
+    flow_outcomes = [outcomes.get((*place, flow)) for flow in flows]
     return (
-        ", ".join("-" if each is None else f"{each['passed']}/{each['rounds']}" for each in found) if any(found) else ""
+        ", ".join("-" if each is None else f"{each['passed']}/{each['rounds']}" for each in flow_outcomes)
+        if any(flow_outcomes)
+        else ""
     )
 
 

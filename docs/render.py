@@ -208,8 +208,8 @@ def methods() -> str:
     for access, title in _FOR.items():
         lines.append(f"## {title}\n")
         lines.append("| method | parameters | result | runs | cost | limits | errors |\n|---|---|---|---|---|---|---|")
-        found = [_method(each) for each in document["methods"] if each["x-access"] == access]
-        lines += [*sorted(found), ""]
+        rows = [_method(each) for each in document["methods"] if each["x-access"] == access]
+        lines += [*sorted(rows), ""]
     lines.append("## Types of parameters\n\n| type | what it takes |\n|---|---|")
     for name, schema in sorted(document["components"]["schemas"].items()):
         if "description" in schema:

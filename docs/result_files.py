@@ -10,8 +10,8 @@ RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
 
 def load(name: str) -> dict[str, Any]:
     """Return a result file. Raises FileNotFoundError."""
-    found: dict[str, Any] = json.loads((RESULTS / name).read_text())
-    return found
+    report: dict[str, Any] = json.loads((RESULTS / name).read_text())
+    return report
 
 
 def load_if_measured(name: str) -> dict[str, Any]:

@@ -23,8 +23,8 @@ def start_figures() -> str:
         lines.append(row(work, f"{start['wall_ms']:,.0f} ms", f"{start['cpu_ms']:,.0f} ms", f"{goal} ms"))
     memory = report["memory"]
     for state, when in _STATES.items():
-        found = memory[state]
-        measured = f"{found['resident_mb']:,.0f} MB, without files {found['anonymous_mb']:,.0f} MB"
+        usage = memory[state]
+        measured = f"{usage['resident_mb']:,.0f} MB, without files {usage['anonymous_mb']:,.0f} MB"
         work = f"resident after {memory['transactions']:,} transactions, {when}"
         lines.append(row(work, measured, "", f"{_RESIDENT} MB"))
     ratio = f"{report['keccak']['ratio']:.1f} times {report['keccak']['peer']}"

@@ -94,8 +94,8 @@ def pay_metrics() -> list[ShownMetric]:
     unread: Any = None
     metrics.sample(unread, unread, unread)
     router = MerchantRouter({}, unread, 1, 1)
-    found = (*metrics.metrics, router.rejected, router.rejected_shoppers)
-    return [_shown(metric) for metric in found]
+    exported = (*metrics.metrics, router.rejected, router.rejected_shoppers)
+    return [_shown(metric) for metric in exported]
 
 
 def _shown(metric: Counter | Histogram | SampledMetric) -> ShownMetric:
@@ -169,8 +169,8 @@ def _panel(metric: ShownMetric, place: dict[str, int]) -> dict[str, Any]:
 def _unit(metric: ShownMetric) -> str:
     if metric.name.endswith("_timestamp_seconds") or metric.name == "process_start_time_seconds":
         return "dateTimeAsIso"
-    found = max((end for end in _UNITS if metric.name.endswith(end)), key=len, default=None)
-    return _UNITS[found] if found else "ops" if metric.kind == "counter" else "short"
+    ending = max((end for end in _UNITS if metric.name.endswith(end)), key=len, default=None)
+    return _UNITS[ending] if ending else "ops" if metric.kind == "counter" else "short"
 
 
 def _variables(job: str, metric: str) -> list[dict[str, Any]]:
@@ -196,11 +196,11 @@ def _variables(job: str, metric: str) -> list[dict[str, Any]]:
 
 def dashboards() -> dict[Path, str]:
     """Return the text of each dashboard, by its file."""
-    found = {
+    boards = {
         "foreseal-node.json": dashboard("Foreseal node", "foreseal-node", "foreseal", NODE_ROWS, node_metrics()),
         "foreseal-pay.json": dashboard("Foreseal payments", "foreseal-pay", "foreseal-pay", PAY_ROWS, pay_metrics()),
     }
-    return {FOLDER / name: json.dumps(content, indent=1) + "\n" for name, content in found.items()}
+    return {FOLDER / name: json.dumps(content, indent=1) + "\n" for name, content in boards.items()}
 
 
 def main() -> int:

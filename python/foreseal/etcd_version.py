@@ -15,8 +15,8 @@ _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:-.*)?", re.ASCII)
 
 def parse_version(text: str) -> EtcdVersion | None:
     """Parse a version as etcd writes it, such as 3.5.14 or 3.6.0-rc.1; None if it is none."""
-    found = _VERSION.fullmatch(text)
-    return None if found is None else (int(found[1]), int(found[2]), int(found[3]))
+    match = _VERSION.fullmatch(text)
+    return None if match is None else (int(match[1]), int(match[2]), int(match[3]))
 
 
 def format_version(version: EtcdVersion) -> str:

@@ -101,11 +101,11 @@ def contradiction(one: PreconfirmationReceipt, other: PreconfirmationReceipt) ->
     Return None if both commitments can be fulfilled, or if their signers or chains differ. Raises
     `PreconfirmationError` for a receipt that is invalid by itself.
     """
-    found = orjson.loads(preconfirmation_contradiction(_json(one), _json(other)))
-    if found is None:
+    evidence = orjson.loads(preconfirmation_contradiction(_json(one), _json(other)))
+    if evidence is None:
         return None
-    first, second = (Preconfirmation(**promise) for promise in found["promises"])
-    return Evidence(Contradiction(found["contradiction"]), found["signer"], found["chain_id"], (first, second))
+    first, second = (Preconfirmation(**promise) for promise in evidence["promises"])
+    return Evidence(Contradiction(evidence["contradiction"]), evidence["signer"], evidence["chain_id"], (first, second))
 
 
 def step_signer(message: Mapping[str, Any], chain_id: int) -> str:

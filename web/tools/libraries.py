@@ -103,7 +103,7 @@ def main() -> int:
 
 def _install() -> None:
     """Install the packages of the lock file, whose hashes npm checks. No script of a package is run."""
-    npm = [found] if (found := shutil.which("npm")) else _npm_of_wheel()
+    npm = [program] if (program := shutil.which("npm")) else _npm_of_wheel()
     _run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"])
 
 

@@ -144,13 +144,13 @@ def included(
     while missing := [transaction for transaction in transactions if transaction.hash not in receipts]:
         for chunk in _chunks(missing):
             try:
-                found = node.call_batch([("eth_getTransactionReceipt", [transaction.hash]) for transaction in chunk])
+                answers = node.call_batch([("eth_getTransactionReceipt", [transaction.hash]) for transaction in chunk])
             except ErrorResponse as error:
                 if not error.starting:
                     raise
                 break
             receipts |= {
-                transaction.hash: receipt for transaction, receipt in zip(chunk, found, strict=True) if receipt
+                transaction.hash: receipt for transaction, receipt in zip(chunk, answers, strict=True) if receipt
             }
         if len(receipts) < len(transactions):
             if time.monotonic() > deadline:

@@ -53,10 +53,10 @@ class BenchNode:
         """Return IP address and port. Raise BenchError if the name does not resolve."""
         if not self._address:
             try:
-                found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+                infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
             except OSError as error:
                 raise BenchError(f"{self.name}: {self.host}: {error}") from None
-            host = str(found[0][4][0])
+            host = str(infos[0][4][0])
             self._address = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
         return self._address
 
@@ -106,11 +106,11 @@ class BenchNode:
         before = self.processes.cpu() if self.processes else None
         try:
             generator = Load(self.address, host, self.path, websocket)
-            found = orjson.loads(generator.run(orjson.dumps(plan), list(bodies), progress))
+            measurements = orjson.loads(generator.run(orjson.dumps(plan), list(bodies), progress))
         except OSError as error:
             raise BenchError(f"{self.name}: {error}") from None
         used = self.processes.cpu() - before if self.processes and before is not None else None
-        metrics = RunMetrics.from_result(found, used)
+        metrics = RunMetrics.from_result(measurements, used)
         if wrong := metrics.first_wrong:
             request = bodies[wrong["body"]][:300].decode(errors="replace")
             status = f"HTTP {wrong['status']}, " if wrong["status"] else ""

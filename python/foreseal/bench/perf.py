@@ -65,10 +65,10 @@ class PerfSampler:
             data = Path(folder) / "perf.data"
             self._record(processes, data, work)
             script = [self._program, "script", "--input", str(data), "--no-inline", "--fields", _FIELDS]
-            found = subprocess.run(script, capture_output=True, text=True, errors="replace")  # noqa: S603
-        if found.returncode:
-            raise BenchError(f"perf script failed: {_message(found.stderr)}")
-        return read_stacks(found.stdout)
+            completed = subprocess.run(script, capture_output=True, text=True, errors="replace")  # noqa: S603
+        if completed.returncode:
+            raise BenchError(f"perf script failed: {_message(completed.stderr)}")
+        return read_stacks(completed.stdout)
 
     def _record(self, processes: Sequence[int], data: Path, work: Callable[[], object]) -> None:
         control, control_writer = os.pipe()
@@ -123,11 +123,11 @@ def read_stacks(script: str) -> Stacks:
 
 def _frame(line: str) -> StackFrame | None:
     """Return a frame; None where unwinding found no code."""
-    found = _FRAME.fullmatch(line)
-    if found is None or found[2] == "[unknown]":
+    match = _FRAME.fullmatch(line)
+    if match is None or match[2] == "[unknown]":
         return None
-    module = found[2].removesuffix(" (deleted)").rpartition("/")[2]
-    return StackFrame(module if found[1] == "[unknown]" else found[1], module)
+    module = match[2].removesuffix(" (deleted)").rpartition("/")[2]
+    return StackFrame(module if match[1] == "[unknown]" else match[1], module)
 
 
 def _message(text: str) -> str:

@@ -29,14 +29,14 @@ class Benchmark:
     """The nodes that can be restarted."""
     profiler: Profiler | None = None
     """Saves flame graphs after all measured runs."""
-    found: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
 
     def run(self, show: ProgressCallback) -> dict[str, Any]:
         """Run all phases. Raise BenchError at the first wrong response; there are no figures then."""
         plan = self.plan
         if self.profiler:
             self.profiler.check(self.nodes)
-        self.found["generator"] = generator(plan.extent, show)
+        self.results["generator"] = generator(plan.extent, show)
         filled = [ContentWriter(node, plan.shape).fill(show) for node in self.nodes]
         resident = {filled_node.node.name: resident_mb(filled_node) for filled_node in filled}
         self._reads(filled, "reads", READS, show)
@@ -45,19 +45,21 @@ class Benchmark:
         if "send" in plan.phases:
             extent = plan.extent
             arguments = (plan.transactions, extent.repetitions, extent.seed, plan.peer)
-            self.found["sends"] = compare_throughput(filled, *arguments, show)
+            self.results["sends"] = compare_throughput(filled, *arguments, show)
         if "visible" in plan.phases:
-            self.found["visibility"] = [visibility(filled_node, plan.samples, show) for filled_node in filled]
+            self.results["visibility"] = [visibility(filled_node, plan.samples, show) for filled_node in filled]
         if "fanout" in plan.phases:
             speaking = [filled_node for filled_node in filled if not filled_node.node.without_websockets()]
-            self.found["fanout"] = [self._fanout(filled_node, show) for filled_node in speaking]
-        self.found["nodes"] = [self._described(filled_node, resident[filled_node.node.name]) for filled_node in filled]
+            self.results["fanout"] = [self._fanout(filled_node, show) for filled_node in speaking]
+        self.results["nodes"] = [
+            self._described(filled_node, resident[filled_node.node.name]) for filled_node in filled
+        ]
         if plan.sizes:
-            self.found["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]
+            self.results["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]
         if self.profiler:
-            missing = self.found.setdefault("missing", [])
-            self.found["profiles"] = self.profiler.profile(filled, plan, missing, show)
-        return self.found
+            missing = self.results.setdefault("missing", [])
+            self.results["profiles"] = self.profiler.profile(filled, plan, missing, show)
+        return self.results
 
     def expected_seconds(self) -> dict[str, float]:
         """Return the expected duration of each phase, in order."""
@@ -72,11 +74,11 @@ class Benchmark:
         matrix = MatrixRun(filled, plan.rows, plan.extent)
         matrix.compare()
         closed = matrix.closed(show, phase)
-        self.found[key] = cells_reported(closed, plan.peer)
+        self.results[key] = cells_reported(closed, plan.peer)
         if "open" in plan.phases and key == "reads":
-            self.found["open_loop"] = cells_reported(matrix.open(closed, show), plan.peer)
+            self.results["open_loop"] = cells_reported(matrix.open(closed, show), plan.peer)
         missing = [{"row": row, "node": name, "why": why} for (row, name), why in matrix.missing.items()]
-        self.found["missing"] = missing
+        self.results["missing"] = missing
 
     def _restarted(self, filled: Sequence[FilledNode]) -> list[FilledNode]:
         """Restart the nodes that persist their chain."""
@@ -97,9 +99,9 @@ class Benchmark:
     def _fanout(self, filled: FilledNode, show: ProgressCallback) -> dict[str, Any]:
         phase = fanout_of(filled.node.name)
         show(ProgressUpdate(phase, f"{self.plan.subscribers} subscribers", 0, 1))
-        found = fanout(filled, self.plan.subscribers, self.plan.notifications)
+        figures = fanout(filled, self.plan.subscribers, self.plan.notifications)
         show(ProgressUpdate(phase, "", 1, 1))
-        return found
+        return figures
 
     def _described(self, filled: FilledNode, resident: float | None) -> dict[str, Any]:
         started = next((process for process in self.started if process.name == filled.node.name), None)

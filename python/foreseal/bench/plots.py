@@ -67,8 +67,8 @@ def draw_bars(title: str, groups: Sequence[BarGroup], series: Sequence[str]) -> 
 
 def draw_distributions(title: str, groups: Sequence[DistributionGroup], series: Sequence[str]) -> str:
     """Draw the histogram and the quantiles of each distribution over one logarithmic axis of milliseconds."""
-    every = [found for group in groups for found in group.distributions if found.buckets]
-    bounds = [float(bound) for found in every for bound in found.buckets]
+    every = [distribution for group in groups for distribution in group.distributions if distribution.buckets]
+    bounds = [float(bound) for distribution in every for bound in distribution.buckets]
     if not bounds:
         return ""
     first, last = math.floor(math.log10(min(bounds)) * 10 - 1) / 10, math.log10(max(bounds))
@@ -78,8 +78,8 @@ def draw_distributions(title: str, groups: Sequence[DistributionGroup], series: 
     y = _TOP + 16
     for group in groups:
         shapes.append(_label(group.label, y + len(group.distributions) * _LANE / 2 + 4))
-        for found in group.distributions:
-            shapes += _histogram(found, y, first, scale, _class(series, found.series))
+        for distribution in group.distributions:
+            shapes += _histogram(distribution, y, first, scale, _class(series, distribution.series))
             y += _LANE
         y += _GAP
     return _svg(title, height, [*_legend(series), *shapes])
@@ -97,22 +97,22 @@ def _bar(bar: Bar, y: int, scale: float, colour: str) -> list[str]:
     return [*shapes, f'<text x="{_LABEL + end + 5:.1f}" y="{y + _BAR - 3}">{escape(bar.text)}</text>']
 
 
-def _histogram(found: Distribution, y: int, first: float, scale: float, colour: str) -> list[str]:
+def _histogram(distribution: Distribution, y: int, first: float, scale: float, colour: str) -> list[str]:
     """Draw columns as high as their counts, and a mark for each quantile."""
-    largest = max(found.buckets.values(), default=1)
+    largest = max(distribution.buckets.values(), default=1)
     width, bottom = scale / 10, y + _LANE - 2
     columns = []
-    for bound, count in found.buckets.items():
+    for bound, count in distribution.buckets.items():
         x = _LABEL + (math.log10(float(bound)) - first) * scale - width
         height = max(0.5, (_LANE - 4) * count / largest)
         columns.append(f"M{x:.1f} {bottom}v{-height:.1f}h{width - 0.5:.1f}v{height:.1f}z")
     marks = []
     for name, shown in _MARKS.items():
-        value = found.quantiles.get(name, 0)
+        value = distribution.quantiles.get(name, 0)
         if value > 0:
             x = _LABEL + (math.log10(value) - first) * scale
             marks.append(f'<path class="quantile" d="M{x:.1f} {y + 1}v{_LANE - 3}">')
-            marks.append(f"<title>{escape(found.series)}, {shown}: {value:g} ms</title></path>")
+            marks.append(f"<title>{escape(distribution.series)}, {shown}: {value:g} ms</title></path>")
     return [f'<path class="{colour}" d="{"".join(columns)}"/>', *marks]
 
 

@@ -61,8 +61,8 @@ def page(report: Mapping[str, Any]) -> str:
     for title, key in (("Reads", "reads"), ("Reads after a restart", "reads_after_restart")):
         cells = report.get(key, [])
         for count in sorted({cell["connections"] for cell in cells}):
-            found = [cell for cell in cells if cell["connections"] == count]
-            sections += _reads(f"{title}, {connections(count)}", found, nodes, report["peer"])
+            same_count = [cell for cell in cells if cell["connections"] == count]
+            sections += _reads(f"{title}, {connections(count)}", same_count, nodes, report["peer"])
     sections += _open_loop(report.get("open_loop", []), nodes)
     sections += _sends(report.get("sends", []), nodes, report["peer"])
     sections += [_table(title, report[key]) for title, key in _OTHER_TABLES if report.get(key)]
@@ -165,7 +165,7 @@ def _spread(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bars(title: str, cells: _Rows, nodes: Sequence[str], bar: Callable[[dict[str, Any]], Bar]) -> str:
-    groups = [BarGroup(row, [bar(cell) for cell in found]) for row, found in _by_row(cells, nodes).items()]
+    groups = [BarGroup(row, [bar(cell) for cell in row_cells]) for row, row_cells in _by_row(cells, nodes).items()]
     return f"<h3>{title}</h3>" + draw_bars(title, groups, nodes)
 
 
@@ -174,9 +174,9 @@ def _distributions(cells: _Rows, nodes: Sequence[str]) -> str:
     groups = [
         DistributionGroup(
             row,
-            [Distribution(cell["node"], cell.get("latency_buckets_ms", {}), cell["latency"]) for cell in found],
+            [Distribution(cell["node"], cell.get("latency_buckets_ms", {}), cell["latency"]) for cell in row_cells],
         )
-        for row, found in _by_row(cells, nodes).items()
+        for row, row_cells in _by_row(cells, nodes).items()
     ]
     drawn = draw_distributions(title, groups, nodes)
     return f"<h3>{title}</h3>{drawn}" if drawn else ""
@@ -184,10 +184,10 @@ def _distributions(cells: _Rows, nodes: Sequence[str]) -> str:
 
 def _by_row(cells: _Rows, nodes: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the cells of each row, in the order of the nodes."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    cells_by_row: dict[str, list[dict[str, Any]]] = {}
     for cell in sorted(cells, key=lambda cell: nodes.index(cell["node"])):
-        found.setdefault(cell["row"], []).append(cell)
-    return {row: found[row] for row in dict.fromkeys(cell["row"] for cell in cells)}
+        cells_by_row.setdefault(cell["row"], []).append(cell)
+    return {row: cells_by_row[row] for row in dict.fromkeys(cell["row"] for cell in cells)}
 
 
 def _without(cell: dict[str, Any], name: str) -> dict[str, Any]:

@@ -27,12 +27,12 @@ class Latencies:
     def latency_at(self, quantile: float) -> float:
         """Return the latency in milliseconds that this share of requests does not exceed; 0 if there are none."""
         left = quantile * len(self)
-        found = 0
+        latency = 0
         for nanoseconds, count in sorted(self._counts.items()):
-            found, left = nanoseconds, left - count
+            latency, left = nanoseconds, left - count
             if left <= 0:
                 break
-        return found / 1e6
+        return latency / 1e6
 
     def quantiles(self) -> dict[str, float]:
         """Return the standard quantiles in milliseconds."""
@@ -69,11 +69,13 @@ class RunMetrics:
     """Processor time of the node's processes during the run, in seconds; None if they cannot be observed."""
 
     @classmethod
-    def from_result(cls, found: Mapping[str, Any], cpu: float | None) -> "RunMetrics":
+    def from_result(cls, measurements: Mapping[str, Any], cpu: float | None) -> "RunMetrics":
         """Return the figures of a result of the generator."""
         names = ("answered", "errors", "unanswered", "seconds", "smallest", "largest", "first_wrong")
-        values = {name: found[name] for name in names}
-        return cls(latencies=Latencies(found["latency"]), late=Latencies(found["late"]), cpu=cpu, **values)
+        values = {name: measurements[name] for name in names}
+        return cls(
+            latencies=Latencies(measurements["latency"]), late=Latencies(measurements["late"]), cpu=cpu, **values
+        )
 
     @property
     def rate(self) -> float:

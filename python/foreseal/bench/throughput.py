@@ -141,23 +141,23 @@ def compare_throughput(
         {
             "row": kind,
             "node": name,
-            "transactions": found[0].transactions,
-            "transactions_per_second": round(statistics.median(run.rate for run in found), 1),
-            "rates_of_runs": [round(run.rate, 1) for run in found],
+            "transactions": node_runs[0].transactions,
+            "transactions_per_second": round(statistics.median(run.rate for run in node_runs), 1),
+            "rates_of_runs": [round(run.rate, 1) for run in node_runs],
             "accepted_per_second": round(
-                statistics.median(run.transactions / run.accepted_seconds for run in found), 1
+                statistics.median(run.transactions / run.accepted_seconds for run in node_runs), 1
             ),
-            "cpu_us_per_transaction": _cpu_us(found),
-            "ratio": _ratio(found, runs.get((kind, peer or ""))),
+            "cpu_us_per_transaction": _cpu_us(node_runs),
+            "ratio": _ratio(node_runs, runs.get((kind, peer or ""))),
         }
-        for (kind, name), found in runs.items()
+        for (kind, name), node_runs in runs.items()
     ]
 
 
 def _cpu_us(runs: Sequence[ThroughputRun]) -> float | None:
     """Return microseconds of the node's processor time per transaction, receipt polling included."""
-    found = [run.cpu / run.transactions * 1e6 for run in runs if run.cpu is not None]
-    return round(statistics.median(found), 1) if found else None
+    costs = [run.cpu / run.transactions * 1e6 for run in runs if run.cpu is not None]
+    return round(statistics.median(costs), 1) if costs else None
 
 
 def _ratio(ours: Sequence[ThroughputRun], theirs: Sequence[ThroughputRun] | None) -> float | None:

@@ -203,10 +203,10 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         bench = Benchmark(_plan(options, reference), measured, running, profiler)
         try:
             with show_bench_progress(TimeEstimate(bench.expected_seconds())) as show:
-                found = bench.run(show)
+                results = bench.run(show)
         except BenchError as error:
             raise click.ClickException(str(error)) from None
-    report = read_provenance(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | describe_plan(bench.plan) | found
+    report = read_provenance(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | describe_plan(bench.plan) | results
     click.echo(f"foreseal: us: processor time of the node per request; x: ratio to {reference}", err=True)
     _show(report)
     if options["saved"]:

@@ -40,8 +40,8 @@ def status_command(
     """
     target = target_json(journal, credentials, genesis=genesis, chain_id=chain_id)
     begun = time.monotonic()
-    found = orjson.loads(cluster_members(target))
-    chain = found["chain"]
+    reading = orjson.loads(cluster_members(target))
+    chain = reading["chain"]
     members: list[ClusterMember] = []
     if chain is not None:
         members = gather_members(chain["members"], lambda url: RpcEndpoint.peer(url, rpc_ca), time.time())
@@ -50,18 +50,18 @@ def status_command(
         again = orjson.loads(cluster_members(target))
         if again["chain"] is not None:
             # A reading that etcd has not answered in time has no list of members.
-            again["engine"]["members"] = again["engine"]["members"] or found["engine"]["members"]
-            found["engine"], found["chain"] = again["engine"], again["chain"]
-        found["error"] = again["error"]
-    faults = _faults(found, chain)
+            again["engine"]["members"] = again["engine"]["members"] or reading["engine"]["members"]
+            reading["engine"], reading["chain"] = again["engine"], again["chain"]
+        reading["error"] = again["error"]
+    faults = _faults(reading, chain)
     if as_json:
         takeover = newest_takeover(members)
-        found["members"] = [member.to_json() for member in members]
-        found["lastTakeover"] = None if takeover is None else {"name": takeover[0], **takeover[1]}
-        found["faults"] = faults
-        click.echo(orjson.dumps(found))
+        reading["members"] = [member.to_json() for member in members]
+        reading["lastTakeover"] = None if takeover is None else {"name": takeover[0], **takeover[1]}
+        reading["faults"] = faults
+        click.echo(orjson.dumps(reading))
     else:
-        _print(found, members, faults)
+        _print(reading, members, faults)
     return FAILED if faults else 0
 
 
@@ -83,11 +83,11 @@ def forget_command(name: str, journal: str, genesis: Path | None, chain_id: int 
     return FAILED
 
 
-def _faults(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[str]:
+def _faults(reading: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[str]:
     """Return the reasons why no step can become visible."""
-    if found["error"] is not None:
+    if reading["error"] is not None:
         return ["etcd has no majority: no step becomes visible until more of its members answer"]
-    chain = found["chain"]
+    chain = reading["chain"]
     owner = chain["owner"]
     if owner is None:
         return ["the chain has no owner: start a node that is not a standby"]
@@ -98,16 +98,16 @@ def _faults(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[
     return []
 
 
-def _print(found: Mapping[str, Any], members: Sequence[ClusterMember], faults: Sequence[str]) -> None:
-    chain = found["chain"]
+def _print(reading: Mapping[str, Any], members: Sequence[ClusterMember], faults: Sequence[str]) -> None:
+    chain = reading["chain"]
     if chain is not None:
         click.echo(f"chain {chain['chainId']}, genesis {chain['genesis']}\n")
         print_table(member_rows(members, chain["owner"]), _MEMBER_TEXTS, indent="  ")
         click.echo()
         _print_chain(chain, members)
         click.echo()
-    print_table(engine_rows(found["engine"]), ENGINE_TEXTS, indent="  ")
-    for finding in found["engine"]["findings"]:
+    print_table(engine_rows(reading["engine"]), ENGINE_TEXTS, indent="  ")
+    for finding in reading["engine"]["findings"]:
         click.echo(f"warning: {finding_text(finding)}")
     for fault in faults:
         click.echo(f"foreseal: {printable(fault)}", err=True)

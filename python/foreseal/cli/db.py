@@ -69,11 +69,11 @@ def verify_command(datadir: Path, store_map: int | None) -> None:
 def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
     """Verify the store and return the numbers of checked entries. Print faults and end the command if there are any."""
     with show_progress("verifying") as show:
-        found: dict[str, Any] = orjson.loads(db_verify(str(datadir), show, store_map))
-    faults, count = found.pop("faults"), found.pop("fault_count")
+        facts: dict[str, Any] = orjson.loads(db_verify(str(datadir), show, store_map))
+    faults, count = facts.pop("faults"), facts.pop("fault_count")
     if not count:
-        return found
-    print_facts(found)
+        return facts
+    print_facts(facts)
     _print_faults(faults, count)
     click.echo(f"foreseal: the store is damaged: {count:,} inconsistent entries", err=True)
     sys.exit(FAILED)

@@ -36,12 +36,12 @@ def read_genesis_alloc(path: Path) -> GenesisAlloc:
     and forge.
     """
     try:
-        found = orjson.loads(path.read_bytes())
+        document = orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
         raise GenesisAllocError(f"not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise GenesisAllocError("must be a genesis with alloc, or an object of addresses and accounts")
-    entries = found.get("alloc", found)
+    entries = document.get("alloc", document)
     if not isinstance(entries, dict) or not entries:
         raise GenesisAllocError("must contain the accounts of the predeploys")
     accounts: dict[str, Mapping[str, Any]] = {}
@@ -52,7 +52,7 @@ def read_genesis_alloc(path: Path) -> GenesisAlloc:
         if address in accounts:
             raise GenesisAllocError(f"{address} occurs twice")
         accounts[address] = _account(address, entry)
-    header = {name: found[name] for name in _HEADER_FIELDS if "alloc" in found and name in found}
+    header = {name: document[name] for name in _HEADER_FIELDS if "alloc" in document and name in document}
     return GenesisAlloc(accounts, header)
 
 

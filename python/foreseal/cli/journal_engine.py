@@ -62,9 +62,9 @@ def export_command(datadir: Path, file: Path) -> None:
     FILE has at least the newest 300 appends, and those back to the newest sealed block. Stop the node first. FILE is
     not a backup of the chain: a node needs its data directory or `foreseal backup` as well.
     """
-    found = orjson.loads(journal_export(str(datadir), str(file)))
-    click.echo(f"chain {found['chainId']}, genesis {found['genesis']}")
-    click.echo(f"wrote {found['written']:,} appends, {found['first']:,} to {found['next'] - 1:,}, to {file}")
+    exported = orjson.loads(journal_export(str(datadir), str(file)))
+    click.echo(f"chain {exported['chainId']}, genesis {exported['genesis']}")
+    click.echo(f"wrote {exported['written']:,} appends, {exported['first']:,} to {exported['next'] - 1:,}, to {file}")
 
 
 @click.command("import")

@@ -80,12 +80,12 @@ def create_command(
     except ValueError as error:
         raise click.UsageError(f"--burst: {error}") from None
     now = time.time()
-    with _explained(), update_keys(_folder(config, datadir)) as found:
-        if any(key.name == name for key in found.values() if key.state(now) == "active"):
+    with _explained(), update_keys(_folder(config, datadir)) as api_keys:
+        if any(key.name == name for key in api_keys.values() if key.state(now) == "active"):
             raise click.UsageError(f"a key named {name} exists: revoke it first, or choose another name")
         end = _expiry(expires, now)
         key, text = keys.create_key(name, int(now), tier=tier, rate=rate, burst=burst, expires=end)
-        found[key.id] = key
+        api_keys[key.id] = key
     click.echo(f"foreseal: created key {key.id} ({name}); store it now, it is not shown again", err=True)
     click.echo(text)
 
@@ -97,11 +97,11 @@ def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> No
     """Show all keys without their secrets, including revoked and expired ones."""
     now = time.time()
     with _explained():
-        found = keys.read_keys(_folder(config, datadir) / keys.KEY_FILE)
+        api_keys = keys.read_keys(_folder(config, datadir) / keys.KEY_FILE)
     if as_json:
-        click.echo(orjson.dumps([_entry(key, now) for key in found.values()], option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps([_entry(key, now) for key in api_keys.values()], option=orjson.OPT_INDENT_2))
         return
-    print_table([_HEADS, *(_row(key, now) for key in found.values())])
+    print_table([_HEADS, *(_row(key, now) for key in api_keys.values())])
 
 
 @keys_group.command("revoke")
@@ -110,9 +110,9 @@ def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> No
 def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
     """Revoke the KEY with this ID or name: within a second its calls are rejected and its WebSockets closed."""
     now = time.time()
-    with _explained(), update_keys(_folder(config, datadir)) as found:
+    with _explained(), update_keys(_folder(config, datadir)) as api_keys:
         matches = [
-            api_key for api_key in found.values() if api_key.revoked is None and key in (api_key.id, api_key.name)
+            api_key for api_key in api_keys.values() if api_key.revoked is None and key in (api_key.id, api_key.name)
         ]
         if not matches:
             raise click.UsageError(f"no active key has the id or name {key}: see `foreseal keys list`")
@@ -120,7 +120,7 @@ def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
             named = " and ".join(api_key.id for api_key in matches)
             raise click.UsageError(f"more than one key is named {key}: pass the id, {named}")
         (revoked,) = matches
-        found[revoked.id] = replace(revoked, revoked=int(now))
+        api_keys[revoked.id] = replace(revoked, revoked=int(now))
     click.echo(f"foreseal: revoked key {revoked.id} ({revoked.name})", err=True)
 
 

@@ -31,7 +31,7 @@ class LazyCommands(click.Group):
         """Write the commands group by group."""
         for title, names in self._groups.items():
             with formatter.section(title):
-                found = ((name, self.get_command(ctx, name)) for name in names)
+                commands = ((name, self.get_command(ctx, name)) for name in names)
                 formatter.write_dl(
-                    [(name, command.get_short_help_str(limit=_SHORT_HELP)) for name, command in found if command]
+                    [(name, command.get_short_help_str(limit=_SHORT_HELP)) for name, command in commands if command]
                 )

@@ -83,10 +83,10 @@ def _command_path(arguments: Sequence[str]) -> str:
     """Return the command that the arguments name: click's parser does not attach it to its errors."""
     path, command = "foreseal", cast(click.Command, foreseal)
     for argument in arguments:
-        found = command.get_command(click.Context(command), argument) if isinstance(command, click.Group) else None
-        if found is None:
+        subcommand = command.get_command(click.Context(command), argument) if isinstance(command, click.Group) else None
+        if subcommand is None:
             break
-        path, command = f"{path} {argument}", found
+        path, command = f"{path} {argument}", subcommand
     return path
 
 

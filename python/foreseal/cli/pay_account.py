@@ -54,11 +54,11 @@ def show_accounts(config: Path, free: int | None, account: str | None) -> None:
 
 def _signers(configuration: Configuration) -> dict[str, TransactionSigner]:
     """Return the signers of the payees and of the facilitator, by account."""
-    found = {each.signer.address: each.signer for each in list_signers(configuration, os.environ)}
+    signers = {each.signer.address: each.signer for each in list_signers(configuration, os.environ)}
     if configuration.facilitator is not None:
         signer = LocalSigner(configuration.facilitator.secret().account(os.environ))
-        found.setdefault(signer.address, signer)
-    return found
+        signers.setdefault(signer.address, signer)
+    return signers
 
 
 def _senders(
@@ -77,11 +77,11 @@ def _free(senders: dict[str, TransactionSender], account: str | None, nonce: int
     if account is None and len(senders) > 1:
         raise click.UsageError(f"--account: required, because the configuration has {len(senders)} accounts")
     sender = senders[account or next(iter(senders))]
-    found = next((each for each in _open(sender) if each.account_nonce == nonce), None)
-    if found is None:
+    transaction = next((each for each in _open(sender) if each.account_nonce == nonce), None)
+    if transaction is None:
         raise click.UsageError(f"--free: no open transaction of {sender.account.address} has account nonce {nonce}")
     try:
-        delivered = sender.deliver(found.intent, gives_up=True)
+        delivered = sender.deliver(transaction.intent, gives_up=True)
     except SendingError as error:
         raise click.ClickException(str(error)) from None
     if delivered.status is not DeliveryStatus.REJECTED:
@@ -116,15 +116,15 @@ def _print(sender: TransactionSender) -> None:
         click.echo(f"  and {len(waiting) - _MAX_SHOWN} more")
 
 
-def _state(found: OpenTransaction, included: int, pending: int) -> str:
+def _state(transaction: OpenTransaction, included: int, pending: int) -> str:
     """Return why a transaction waits."""
-    rejection = printable(found.rejection or "")
-    if found.account_nonce < included:
+    rejection = printable(transaction.rejection or "")
+    if transaction.account_nonce < included:
         return "included, not final"
-    if found.account_nonce < pending:
+    if transaction.account_nonce < pending:
         return "in the pending block"
-    if found.is_empty:
+    if transaction.is_empty:
         return f"an empty transfer takes its place: {rejection}"
-    if found.rejection is not None:
-        return f"rejected since block {found.rejected_since}: {rejection}"
-    return "next" if found.account_nonce == pending else f"waits for account nonce {pending}"
+    if transaction.rejection is not None:
+        return f"rejected since block {transaction.rejected_since}: {rejection}"
+    return "next" if transaction.account_nonce == pending else f"waits for account nonce {pending}"

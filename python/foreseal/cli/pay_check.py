@@ -61,11 +61,11 @@ def require_chain(configuration: Configuration, node: ChainNode) -> None:
     """Raise ClickException if the node of a configuration does not respond, or has another chain."""
     url, chain_id = configuration.node.url, configuration.node.chain_id
     try:
-        found = node.chain_id()
+        node_chain_id = node.chain_id()
     except ChainError as error:
         raise click.ClickException(f"{url}: {error}") from None
-    if found != chain_id:
-        raise click.ClickException(f"{url}: the node has chain id {found}, but node.chain_id is {chain_id}")
+    if node_chain_id != chain_id:
+        raise click.ClickException(f"{url}: the node has chain id {node_chain_id}, but node.chain_id is {chain_id}")
 
 
 def check(files: Sequence[Path]) -> None:
@@ -73,11 +73,11 @@ def check(files: Sequence[Path]) -> None:
 
     End the command if there is one.
     """
-    found = [_check_file(file) for file in files]
+    configurations = [_check_file(file) for file in files]
     try:
-        if len(found) > 1:
-            check_configurations(found)
-            check_payees([_payees(configuration) for configuration in found])
+        if len(configurations) > 1:
+            check_configurations(configurations)
+            check_payees([_payees(configuration) for configuration in configurations])
     except ConfigurationError as error:
         raise refused(error.problems) from None
 
@@ -88,29 +88,29 @@ def _payees(configuration: Configuration) -> MerchantPayees:
 
 
 def _check_file(file: Path) -> Configuration:
-    found = read_configuration(file)
+    configuration = read_configuration(file)
     problems: list[str] = []
-    account = _check_secret(file, "payee", found.payee, problems, account=True)
-    for number, destination in enumerate(found.destinations):
+    account = _check_secret(file, "payee", configuration.payee, problems, account=True)
+    for number, destination in enumerate(configuration.destinations):
         _check_secret(file, f"destinations[{number}].payee", destination.payee, problems, account=True)
-    _check_secret(file, "facilitator", found.facilitator, problems, account=True)
-    for number, hook in enumerate(found.webhooks):
+    _check_secret(file, "facilitator", configuration.facilitator, problems, account=True)
+    for number, hook in enumerate(configuration.webhooks):
         _check_secret(file, f"webhooks[{number}]", hook, problems)
-    if find_pooler(found.database.url):
+    if find_pooler(configuration.database.url):
         problems.append(f"{file}: database.url: {REFUSED}")
     if problems:
         raise refused(problems)
-    further = _list_further(found) if found.destinations else []
+    further = _list_further(configuration) if configuration.destinations else []
     click.echo(f"{file}: valid{f', payee {account}' if account else ''}")
     for each in further:
         click.echo(each)
-    return found
+    return configuration
 
 
-def _list_further(found: Configuration) -> list[str]:
+def _list_further(configuration: Configuration) -> list[str]:
     """Return a line for each destination except the first; end the command if the accounts contradict each other."""
     try:
-        signers = list_signers(found, os.environ)
+        signers = list_signers(configuration, os.environ)
     except ConfigurationError as error:
         raise refused(error.problems) from None
     return [

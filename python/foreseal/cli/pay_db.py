@@ -39,15 +39,15 @@ def check_schema(config: Path) -> None:
     """Exit with 1 if the database of a configuration file needs an upgrade, or has a newer or an unreleased schema."""
     url = existing_database(config)
     with opening(config):
-        found = find_revision(url)
+        revision = find_revision(url)
         try:
-            outdated = schema.needs_upgrade(found)
+            outdated = schema.needs_upgrade(revision)
         except WrongSchema as error:
             _fail(f"{config}: {error}")
     if outdated:
-        older = f"the database has schema {found}, older than {schema.HEAD}"
+        older = f"the database has schema {revision}, older than {schema.HEAD}"
         _fail(f"{config}: {older}: run `foreseal pay db upgrade {config}`")
-    click.echo(f"schema {found or 'empty'}: no upgrade is needed")
+    click.echo(f"schema {revision or 'empty'}: no upgrade is needed")
 
 
 def existing_database(config: Path) -> str:

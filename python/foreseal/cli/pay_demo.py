@@ -58,12 +58,12 @@ def _own_node() -> Iterator[str]:
         assert running.stdout is not None
         try:
             for line in running.stdout:
-                if found := _URL.search(line):
+                if match := _URL.search(line):
                     break
             else:
                 stderr.seek(0)
                 raise NotDevelopment(f"the node did not start: {stderr.read().strip()}")
-            yield found[0]
+            yield match[0]
         finally:
             running.terminate()
             running.communicate(timeout=_PATIENCE)

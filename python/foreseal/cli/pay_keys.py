@@ -32,16 +32,16 @@ def create_key(name: str, config: Path, role: Role) -> None:
 def list_keys(config: Path, *, as_json: bool) -> None:
     """Print all keys without their secrets, as a table or as a JSON array."""
     with _transaction(config) as tx:
-        found = api_keys.listed(tx)
-    states = ["active" if row.revoked is None else "revoked" for row in found]
+        records = api_keys.listed(tx)
+    states = ["active" if row.revoked is None else "revoked" for row in records]
     if as_json:
         shown = [
             {"id": row.id, "name": row.name, "role": row.role, "created": row.created, "state": state}
-            for row, state in zip(found, states, strict=True)
+            for row, state in zip(records, states, strict=True)
         ]
         click.echo(orjson.dumps(shown, option=orjson.OPT_INDENT_2))
         return
-    rows = zip(found, states, strict=True)
+    rows = zip(records, states, strict=True)
     print_table([_HEADS, *((row.id, row.name, row.role, format_time(row.created), state) for row, state in rows)])
 
 

@@ -62,23 +62,23 @@ def serve(files: Sequence[Path], level: str, form: str, *, upgrade: bool) -> Non
 def _start_telemetry(configurations: Sequence[Configuration]) -> ServiceTelemetry | None:
     """Return the exporters; None without an endpoint. End the command if a variable of OTLP is invalid."""
     try:
-        found = installed_configuration(os.environ)
+        otlp = installed_configuration(os.environ)
     except NodeError as error:
         raise refused([error.message]) from None
-    return None if found is None else ServiceTelemetry(found, ProcessName.from_section(configurations[0].serve).name)
+    return None if otlp is None else ServiceTelemetry(otlp, ProcessName.from_section(configurations[0].serve).name)
 
 
 def _read_all(files: Sequence[Path]) -> list[Configuration]:
     """Return the configurations of all files; end the command with the faults of all if one is invalid."""
-    found, problems = [], []
+    configurations, problems = [], []
     for file in files:
         try:
-            found.append(read(file))
+            configurations.append(read(file))
         except ConfigurationError as error:
             problems += error.problems
     if problems:
         raise refused(problems)
-    return found
+    return configurations
 
 
 def _upgrade(configurations: Sequence[Configuration]) -> None:

@@ -30,15 +30,15 @@ def print_spent(url: str, payer: str | None, nodes: Sequence[str], *, upgrade: b
         try:
             if nodes:
                 _resolve(database, payer, nodes)
-            found = totals(database, payer)
+            account_totals = totals(database, payer)
         finally:
             database.close()
     except (ArgumentError, SQLAlchemyError, LedgerError) as error:
         raise click.ClickException(f"--database: {error}") from None
-    for account in sorted({total.payer for total in found}):
+    for account in sorted({total.payer for total in account_totals}):
         click.echo(account)
-        _print([total for total in found if total.payer == account])
-    if not found:
+        _print([total for total in account_totals if total.payer == account])
+    if not account_totals:
         click.echo("no purchases")
 
 
@@ -63,9 +63,9 @@ def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None
         reconciliation = Reconciliation(purchases, chain_nodes)
         for account in [payer] if payer else purchases.payers():
             with show_progress("querying") as show:
-                found = reconciliation.run(account, partial(show, account))
-            click.echo(f"{account}: {found.concluded} concluded, {found.open} open", err=True)
-            for id, reason in found.errors.items():
+                reconciled = reconciliation.run(account, partial(show, account))
+            click.echo(f"{account}: {reconciled.concluded} concluded, {reconciled.open} open", err=True)
+            for id, reason in reconciled.errors.items():
                 click.echo(f"{id}: {reason}", err=True)
 
 

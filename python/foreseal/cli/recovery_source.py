@@ -50,10 +50,10 @@ class RecoverySource:
         block = self._call("eth_getBlockByNumber", hex(number), False)
         if block is None:
             return None
-        found = self._bytes(block.get("hash") if isinstance(block, dict) else block)
-        if len(found) != 32:
-            raise self._error(f"the hash of block {number} has {len(found)} bytes")
-        return found
+        block_hash = self._bytes(block.get("hash") if isinstance(block, dict) else block)
+        if len(block_hash) != 32:
+            raise self._error(f"the hash of block {number} has {len(block_hash)} bytes")
+        return block_hash
 
     def block(self, number: int) -> bytes:
         """Return a sealed block as RLP."""

@@ -44,30 +44,30 @@ class RollupConfig:
 def read_rollup_config(path: Path) -> RollupConfig:
     """Return the configuration in a file. Raise `RollupConfigError` or `OSError`."""
     try:
-        found = orjson.loads(path.read_bytes())
+        document = orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
         raise RollupConfigError(f"not JSON: {error}") from None
-    return parse_rollup_config(found)
+    return parse_rollup_config(document)
 
 
-def parse_rollup_config(found: Any) -> RollupConfig:
+def parse_rollup_config(document: Any) -> RollupConfig:
     """Return the configuration. Raise `RollupConfigError`, which names the field."""
-    genesis = _object(found, "genesis")
+    genesis = _object(document, "genesis")
     l2, system = _object(genesis, "l2", "genesis."), _object(genesis, "system_config", "genesis.")
     if (number := _integer(l2, "number", where="genesis.l2.")) != 0:
         raise RollupConfigError(f"genesis.l2.number must be 0, got {number}: the chain began before its rollup")
     timestamp = _integer(genesis, "l2_time", where="genesis.")
-    chain = _object(found, "chain_op_config")
+    chain = _object(document, "chain_op_config")
     names = ("eip1559Denominator", "eip1559DenominatorCanyon", "eip1559Elasticity")
     denominator, canyon, elasticity = (
         _integer(chain, name, least=1, greatest=_MAX_UINT32, where="chain_op_config.") for name in names
     )
     params = _bytes(system, "eip1559Params", 8, "genesis.system_config.", default="0x" + "00" * 8)
     return RollupConfig(
-        chain_id=_integer(found, "l2_chain_id", least=1),
+        chain_id=_integer(document, "l2_chain_id", least=1),
         genesis_hash="0x" + _bytes(l2, "hash", 32, "genesis.l2.").hex(),
         timestamp=timestamp,
-        fork_times=_fork_times(found, timestamp),
+        fork_times=_fork_times(document, timestamp),
         gas_limit=_integer(system, "gasLimit", least=5_000, where="genesis.system_config."),
         denominator=denominator,
         denominator_canyon=canyon,
@@ -77,21 +77,21 @@ def parse_rollup_config(found: Any) -> RollupConfig:
     )
 
 
-def _fork_times(found: Mapping[str, Any], timestamp: int) -> dict[str, int]:
+def _fork_times(document: Mapping[str, Any], timestamp: int) -> dict[str, int]:
     """Return the time of each active fork. Raise for a fork that this node cannot execute."""
     known = {f"{fork}_time" for fork in (*REQUIRED_FORKS, *OPTIONAL_FORKS)} | _OTHER_TIMES
-    for name, value in found.items():
+    for name, value in document.items():
         if name.endswith("_time") and name not in known and value is not None:
             raise RollupConfigError(f"{name}: this fork is not supported")
     times: dict[str, int] = {}
     forks = (*REQUIRED_FORKS, *OPTIONAL_FORKS)
     for previous, fork in zip((None, *forks), forks, strict=False):
         name = f"{fork}_time"
-        if found.get(name) is None:
+        if document.get(name) is None:
             if fork in REQUIRED_FORKS:
                 raise RollupConfigError(f"{name} is missing: Isthmus and all forks before it must be active at genesis")
             continue
-        time = _integer(found, name)
+        time = _integer(document, name)
         if time > timestamp:
             raise RollupConfigError(
                 f"{name} is {time}, after genesis at {timestamp}: only forks that are active at genesis are supported"
@@ -111,15 +111,15 @@ def _parameters(params: bytes) -> tuple[int, int]:
     return denominator, elasticity
 
 
-def _object(found: Any, name: str, where: str = "") -> Mapping[str, Any]:
-    value = found.get(name) if isinstance(found, dict) else None
+def _object(fields: Any, name: str, where: str = "") -> Mapping[str, Any]:
+    value = fields.get(name) if isinstance(fields, dict) else None
     if not isinstance(value, dict):
         raise RollupConfigError(f"{where}{name} must be an object: this is not a rollup configuration of op-node")
     return value
 
 
 def _integer(
-    found: Mapping[str, Any],
+    fields: Mapping[str, Any],
     name: str,
     *,
     least: int = 0,
@@ -127,14 +127,14 @@ def _integer(
     where: str = "",
     default: int | None = None,
 ) -> int:
-    value = found.get(name, default)
+    value = fields.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= greatest:
         raise RollupConfigError(f"{where}{name} must be a number from {least} to {greatest}, got {value!r}")
     return value
 
 
-def _bytes(found: Mapping[str, Any], name: str, size: int, where: str, default: str | None = None) -> bytes:
-    value = found.get(name, default)
+def _bytes(fields: Mapping[str, Any], name: str, size: int, where: str, default: str | None = None) -> bytes:
+    value = fields.get(name, default)
     try:
         data = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else b""
     except ValueError:

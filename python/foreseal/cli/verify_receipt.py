@@ -91,8 +91,8 @@ def _read(file: BinaryIO) -> bytes:
 
 def _refuse(error: PreconfirmationError, as_json: bool) -> None:
     if as_json:
-        found = {"valid": False, "field": error.field, "reason": error.reason, "which": error.which}
-        click.echo(orjson.dumps(found))
+        rejection = {"valid": False, "field": error.field, "reason": error.reason, "which": error.which}
+        click.echo(orjson.dumps(rejection))
     else:
         click.echo(f"foreseal: invalid receipt: {error}", err=True)
     sys.exit(FAILED)

@@ -182,7 +182,7 @@ def transaction_hash(raw: Hex) -> str:
 
 def _submitted_before(hash: str) -> Callable[[RpcError], Request[str | None] | None]:
     """Return a check whether a submission failed because an earlier attempt succeeded but its response was lost."""
-    looking = Request("eth_getTransactionByHash", (hash,), lambda found: None if found is None else hash)
+    looking = Request("eth_getTransactionByHash", (hash,), lambda transaction: None if transaction is None else hash)
     return lambda error: looking if error.message in _HAD_BEFORE else None
 
 

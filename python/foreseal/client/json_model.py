@@ -43,13 +43,13 @@ class JsonModel:
             raise InvalidResponse(f"{cls.__name__}: expected an object, got {_shown(value)}")
         arguments = []
         for key, read, optional in _fields(cls):
-            found = value.get(key)
-            if found is None and not optional:
+            member = value.get(key)
+            if member is None and not optional:
                 raise InvalidResponse(f"{cls.__name__}: {key} is missing")
             try:
-                arguments.append(None if found is None else read(found))
+                arguments.append(None if member is None else read(member))
             except (TypeError, ValueError):
-                raise InvalidResponse(f"{cls.__name__}: {key} is {_shown(found)}") from None
+                raise InvalidResponse(f"{cls.__name__}: {key} is {_shown(member)}") from None
         return cls(*arguments)
 
 

@@ -114,19 +114,19 @@ def get_logs(
     Logs that leave the chain meanwhile are removed from the result.
     """
     fields = log_filter(from_block, to_block, address, topics, block)
-    found: list[Log] = []
+    logs: list[Log] = []
     cursor: str | None = None
     while True:
         answer = yield from session.execute(logs_request(fields, cursor, page))
         for log in answer.logs:
             if not log.removed:
-                found.append(log)
-            elif found:
-                found.pop()
+                logs.append(log)
+            elif logs:
+                logs.pop()
         cursor = answer.cursor
         # Only an open-ended range ends with an empty page; any other empty page may have successors.
         if cursor is None or (not answer.logs and not _block_range(fields)):
-            return found
+            return logs
 
 
 def _block_range(fields: dict[str, Any]) -> bool:

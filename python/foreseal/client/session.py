@@ -146,10 +146,10 @@ class ClientSession:
         Raises the error if that attempt did not succeed.
         """
         question = request.after_loss(error) if request.after_loss is not None else None
-        found = None if question is None else (yield from self.execute(question))
-        if found is None:
+        recovered = None if question is None else (yield from self.execute(question))
+        if recovered is None:
             raise error
-        return found
+        return recovered
 
     def once(self, request: Request[T]) -> Flow[T]:
         """Like `execute`, with one attempt."""
@@ -231,11 +231,11 @@ def _by_id(answers: Any, idents: Iterable[int]) -> dict[Any, Any]:
     """Return the responses of a batch by id; they may arrive in any order."""
     if not isinstance(answers, list):
         raise InvalidResponse("the response to a batch is not a list")
-    found = {answer.get("id"): answer for answer in answers if isinstance(answer, dict)}
-    missing = [ident for ident in idents if ident not in found]
+    answers_by_id = {answer.get("id"): answer for answer in answers if isinstance(answer, dict)}
+    missing = [ident for ident in idents if ident not in answers_by_id]
     if missing:
         raise InvalidResponse(f"the response to a batch lacks {len(missing)} calls")
-    return found
+    return answers_by_id
 
 
 def _outcome(request: Request[Any], answer: Any, ident: int) -> Any:

@@ -155,9 +155,9 @@ def wait_until(condition: Callable[[], bool], processes: Sequence[LaunchedProces
 
 def stop_processes(processes: Sequence[LaunchedProcess], on_stopped: Callable[[LaunchedProcess], None]) -> None:
     """Stop processes at the same time, and report each one that was running."""
-    found = [process for process in processes if process.is_running]
-    for process in found:
+    running = [process for process in processes if process.is_running]
+    for process in running:
         process.terminate()
-    for process in found:
+    for process in running:
         process.wait_for_end()
         on_stopped(process)

@@ -104,13 +104,13 @@ def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unseen(entries: Iterable[Mapping[str, Any]], seen: set[tuple[str, str]]) -> list[Mapping[str, Any]]:
     """Return the entries of processes that are not in `seen`, and add these, up to the largest number of members."""
-    found = []
+    unseen = []
     for entry in entries:
         process = (entry["name"], entry["rpc"])
         if process not in seen and len(seen) < MAX_MEMBERS:
             seen.add(process)
-            found.append(entry)
-    return found
+            unseen.append(entry)
+    return unseen
 
 
 def _followers(answer: RpcAnswer | str) -> list[dict[str, Any]]:
@@ -153,12 +153,12 @@ def _describe(entry: Mapping[str, Any], answer: RpcAnswer | str, now: float) -> 
     )
 
 
-def _takeover(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _takeover(takeover: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return a takeover with all its fields; None if one of them is absent or not of its type."""
-    numbers = {name: peer_integer(found.get(name)) for name in _TAKEOVER_NUMBERS}
+    numbers = {name: peer_integer(takeover.get(name)) for name in _TAKEOVER_NUMBERS}
     if None in numbers.values():
         return None
-    return {"reason": peer_text(found.get("reason")), **numbers}
+    return {"reason": peer_text(takeover.get("reason")), **numbers}
 
 
 def _camel_case(name: str) -> str:

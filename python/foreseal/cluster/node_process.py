@@ -137,5 +137,5 @@ class NodeProcess(LaunchedProcess):
     def cluster_status(self) -> dict[str, Any]:
         """Return the member `cluster` of its status; empty if it does not answer."""
         status = self.call("foreseal_status")
-        found = status.get("cluster") if isinstance(status, dict) else None
-        return found if isinstance(found, dict) else {}
+        cluster = status.get("cluster") if isinstance(status, dict) else None
+        return cluster if isinstance(cluster, dict) else {}

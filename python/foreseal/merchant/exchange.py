@@ -33,8 +33,8 @@ class ServiceRequest:
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of httpx."""
         headers = {} if self.idempotency_key is None else {"idempotency-key": self.idempotency_key}
-        found: dict[str, Any] = {"method": self.method, "url": self.path, "params": self.query, "headers": headers}
-        return found if self.body is None else {**found, "json": self.body}
+        arguments: dict[str, Any] = {"method": self.method, "url": self.path, "params": self.query, "headers": headers}
+        return arguments if self.body is None else {**arguments, "json": self.body}
 
     def is_result(self, response: httpx.Response) -> bool:
         """Return True if a response contains a result."""

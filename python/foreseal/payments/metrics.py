@@ -68,10 +68,10 @@ class MetricGroups(Collector):
         families: dict[str, Metric] = {}
         for merchant, group in self._groups.items():
             common = {} if merchant is None else {"merchant": merchant}
-            for found in group.collect():
-                family = families.setdefault(found.name, Metric(found.name, found.documentation, found.type))
-                for sample in found.samples:
-                    if sample.name != f"{found.name}_created":
+            for metric in group.collect():
+                family = families.setdefault(metric.name, Metric(metric.name, metric.documentation, metric.type))
+                for sample in metric.samples:
+                    if sample.name != f"{metric.name}_created":
                         family.add_sample(sample.name, {**common, **sample.labels}, sample.value)
         return families.values()
 

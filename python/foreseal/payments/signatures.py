@@ -73,10 +73,10 @@ def check_apart(
     results: dict[int, ItemResult[R]] = {}
     together: list[int] = []
     for position, account in enumerate(signers):
-        found = False if account is None else codes[account]
-        if isinstance(found, ChainError):
-            results[position] = found
-        elif account is not None and found:
+        has_code = False if account is None else codes[account]
+        if isinstance(has_code, ChainError):
+            results[position] = has_code
+        elif account is not None and has_code:
             path = SignerPath(node.for_party(account), has_code=True)
             results[position] = DeferredCheck(account, partial(_check_one, check, items[position], path))
         else:
@@ -115,7 +115,7 @@ class SignatureChecks:
         """Add the requests to the batch if the signers have code, else recover the signers."""
         self._signed = signed
         self._accepted: list[PendingAnswer[bool]] | None = None
-        self._found: list[str | None] = []
+        self._recovered: list[str | None] = []
         digests = [each.message.digest(domain) for each in signed]
         if has_code:
             self._accepted = [
@@ -123,7 +123,7 @@ class SignatureChecks:
                 for each, digest in zip(signed, digests, strict=True)
             ]
         else:
-            self._found = recover_addresses(digests, [each.signature for each in signed])
+            self._recovered = recover_addresses(digests, [each.signature for each in signed])
 
     def require(self, position: int) -> None:
         """Raise `InvalidSignature` unless the signer made the signature, and the node's errors."""
@@ -135,11 +135,11 @@ class SignatureChecks:
             check_signature_form(each.signature)
         except ValueError as error:
             raise InvalidSignature(str(error)) from error
-        found = self._found[position]
-        if found is None:
+        recovered = self._recovered[position]
+        if recovered is None:
             raise InvalidSignature("signature: no key made it")
-        if found != each.signer:
-            raise InvalidSignature(f"signature: signed by {found}, not by {each.signer}")
+        if recovered != each.signer:
+            raise InvalidSignature(f"signature: signed by {recovered}, not by {each.signer}")
 
     @staticmethod
     def _require_wallet(wallet: str, answer: PendingAnswer[bool]) -> None:

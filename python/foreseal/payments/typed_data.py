@@ -37,10 +37,10 @@ def address(value: str, name: str) -> str:
     """
     if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
         raise ValueError(f"{name}: {value!r} is not an address")
-    found = checksum_address(bytes.fromhex(value[2:]))
-    if value not in (found, value.lower()):
+    checksummed = checksum_address(bytes.fromhex(value[2:]))
+    if value not in (checksummed, value.lower()):
         raise ValueError(f"{name}: {value} has a wrong checksum: a character was mistyped")
-    return found
+    return checksummed
 
 
 def bytes32(value: bytes | str, name: str) -> bytes:
@@ -51,12 +51,12 @@ def bytes32(value: bytes | str, name: str) -> bytes:
     if not isinstance(value, bytes | bytearray | str):
         raise TypeError(f"{name}: {value!r} must be 32 bytes, got {type(value).__name__}")
     try:
-        found = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
+        decoded = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
     except ValueError:
         raise ValueError(f"{name}: {value!r} is not hex") from None
-    if len(found) != 32:
-        raise ValueError(f"{name}: must have 32 bytes, got {len(found)}")
-    return found
+    if len(decoded) != 32:
+        raise ValueError(f"{name}: must have 32 bytes, got {len(decoded)}")
+    return decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +139,10 @@ class TypedMessage(ABC):
         A wallet with code has no key; check its signature by ERC-1271.
         """
         check_signature_form(signature)
-        found = recover_addresses([self.digest(domain)], [signature])[0]
-        if found is None:
+        recovered = recover_addresses([self.digest(domain)], [signature])[0]
+        if recovered is None:
             raise ValueError("signature: no key made it")
-        return found
+        return recovered
 
     def _full(self, domain: Domain) -> dict[str, object]:
         def fields(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:

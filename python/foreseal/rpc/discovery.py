@@ -15,13 +15,13 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 def with_registered(method: str, answer: bytes, signatures: Mapping[str, inspect.Signature]) -> bytes:
     """Add the registered methods to the core's `answer` to `method`; a registered name replaces the core's."""
-    found: dict[str, Any] = orjson.loads(answer)
+    document: dict[str, Any] = orjson.loads(answer)
     if method == MODULES:
-        found |= {name.replace(".", "_").split("_")[0]: "1.0" for name in signatures}
+        document |= {name.replace(".", "_").split("_")[0]: "1.0" for name in signatures}
     else:
-        core_methods = [entry for entry in found["methods"] if entry["name"] not in signatures]
-        found["methods"] = core_methods + [_described(name, signature) for name, signature in signatures.items()]
-    return orjson.dumps(found)
+        core_methods = [entry for entry in document["methods"] if entry["name"] not in signatures]
+        document["methods"] = core_methods + [_described(name, signature) for name, signature in signatures.items()]
+    return orjson.dumps(document)
 
 
 def _described(name: str, signature: inspect.Signature) -> dict[str, Any]:

@@ -118,10 +118,10 @@ class Dispatcher:
         Each frame is a text message of at most `max_size` bytes; None if the first is not. The body of the last one
         that was consumed is returned if it is not answered: pass it to `answer_entered`.
         """
-        found = self._respond_to_frames(data, max_size, None if limiter is None else limiter.scheduled)
-        if found is None:
+        answered = self._respond_to_frames(data, max_size, None if limiter is None else limiter.scheduled)
+        if answered is None:
             return None
-        frames, end, slow, pending = found
+        frames, end, slow, pending = answered
         self._record(slow, limiter)
         return frames, end, pending
 
@@ -190,12 +190,12 @@ class Dispatcher:
         await run.finish()
         return self.end(run.body, limiter)
 
-    def settled(self, found: "bytes | Answered", limiter: RateLimiter | None = None) -> HttpReply:
+    def settled(self, answered: "bytes | Answered", limiter: RateLimiter | None = None) -> HttpReply:
         """Return the reply that the core has answered."""
-        if isinstance(found, bytes):
-            return OK, found, 0
-        self._record(found.slow, limiter)
-        return found.status, found.response, found.seconds
+        if isinstance(answered, bytes):
+            return OK, answered, 0
+        self._record(answered.slow, limiter)
+        return answered.status, answered.response, answered.seconds
 
     def _record(self, slow: Iterable[SlowCall], limiter: RateLimiter | None) -> None:
         """Count calls of the caller with this rate limiter that were not quick."""

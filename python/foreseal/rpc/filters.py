@@ -91,7 +91,7 @@ class FilterTable:
     def find_expired(self) -> int | None:
         """Return a filter of any caller that the core has dropped."""
         every = (filters for held in self._held.values() for filters in held.values())
-        return next((found for filters in every if (found := self._expired(filters)) is not None), None)
+        return next((expired for filters in every if (expired := self._expired(filters)) is not None), None)
 
     def find_eviction_candidate(self, tier: str, own: int) -> int | None:
         """Return the longest idle filter of a tier's callers with the most filters, if they have more than `own`."""
@@ -191,24 +191,24 @@ class TierFilters:
         table, limit = self.table, self._max_caller_filters
         own = table.count(caller, self._tier)
         if limit is not None and own >= limit:
-            found = table.find_expired_for_caller(caller, self._tier)
-            if found is None and caller is not None:
+            candidate = table.find_expired_for_caller(caller, self._tier)
+            if candidate is None and caller is not None:
                 caller.count_refusal("caller_filters")
             return (
                 over_limit("caller_filters", limit, f"a caller may have at most {limit} filters")
-                if found is None
-                else found
+                if candidate is None
+                else candidate
             )
         if len(table) < self._max_filters:
             return None
-        found = table.find_expired()
-        if found is not None:
-            return found
+        candidate = table.find_expired()
+        if candidate is not None:
+            return candidate
         for tier in (*self._lower, self._tier):
-            found = table.find_eviction_candidate(tier, own if tier == self._tier else 0)
-            if found is not None:
+            candidate = table.find_eviction_candidate(tier, own if tier == self._tier else 0)
+            if candidate is not None:
                 table.evicted += 1
-                return found
+                return candidate
         return over_limit("filters", self._max_filters, f"the limit of {self._max_filters} filters is reached")
 
     def _uninstalled(self, ident: int, done: asyncio.Future[CallOutcome]) -> None:

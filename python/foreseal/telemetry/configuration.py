@@ -56,12 +56,12 @@ def read_configuration(environment: Mapping[str, str]) -> TelemetryConfiguration
 def installed_configuration(environment: Mapping[str, str]) -> TelemetryConfiguration | None:
     """Like `read_configuration`. Raises `NodeError` for an invalid variable, and if the extra is not installed."""
     try:
-        found = read_configuration(environment)
+        configuration = read_configuration(environment)
     except TelemetryError as error:
         raise NodeError("settings", str(error)) from None
-    if found is not None and not _is_installed(_EXPORTER):
+    if configuration is not None and not _is_installed(_EXPORTER):
         raise NodeError("settings", f"{_ENDPOINT} needs the extra \"otlp\": pip install 'foreseal[otlp]'")
-    return found
+    return configuration
 
 
 def _is_installed(module: str) -> bool:

@@ -20,10 +20,10 @@ def parse_traceparent(value: bytes | None) -> TraceParent | None:
     """Return the parent in a header; None without a valid one, which starts a new trace."""
     if value is None or len(value) > _MAX_SIZE:
         return None
-    found = _FORM.fullmatch(value.strip())
-    if found is None or found[1] == b"ff" or (found[1] == b"00" and found[5] is not None):
+    match = _FORM.fullmatch(value.strip())
+    if match is None or match[1] == b"ff" or (match[1] == b"00" and match[5] is not None):
         return None
-    trace_id, span_id = int(found[2], 16), int(found[3], 16)
+    trace_id, span_id = int(match[2], 16), int(match[3], 16)
     if not trace_id or not span_id:
         return None
-    return TraceParent(trace_id, span_id, bool(int(found[4], 16) & _SAMPLED))
+    return TraceParent(trace_id, span_id, bool(int(match[4], 16) & _SAMPLED))

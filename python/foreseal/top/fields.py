@@ -73,5 +73,5 @@ class Fields:
     def children(self, name: str, limit: int) -> "dict[str, Fields]":
         """Return at most `limit` objects of an object, by names that are safe to print."""
         value = self._values.get(name)
-        found = list(value.items())[:limit] if isinstance(value, dict) else []
-        return {plain(key, 40): Fields(each) for key, each in found}
+        entries = list(value.items())[:limit] if isinstance(value, dict) else []
+        return {plain(key, 40): Fields(each) for key, each in entries}

@@ -77,11 +77,11 @@ def _fit(lines: list[Text], options: FrameOptions) -> list[Text]:
 
 def _distribute(sections: Sequence[ViewSection], columns: int) -> list[list[Text]]:
     """Place each section, in order, in the shortest column."""
-    found: list[list[Text]] = [[] for _ in range(columns)]
+    placed: list[list[Text]] = [[] for _ in range(columns)]
     for section in sections:
-        shortest = min(found, key=len)
+        shortest = min(placed, key=len)
         shortest += section.rendered()
-    return found
+    return placed
 
 
 def _side_by_side(columns: Sequence[Sequence[Text]], width: int) -> list[Text]:

@@ -249,9 +249,9 @@ def _followers(page: MetricsPage) -> tuple[FollowerRow, ...]:
     connected = page.by("foreseal_follower_connected_seconds", "follower")
     rows = []
     for labels, lag in page.series("foreseal_follower_lag"):
-        found = dict(labels)
-        name = found.get("follower", "-")
-        rows.append(FollowerRow(name, found.get("role", "-"), lag, connected.get(name)))
+        label_values = dict(labels)
+        name = label_values.get("follower", "-")
+        rows.append(FollowerRow(name, label_values.get("role", "-"), lag, connected.get(name)))
     return tuple(rows[:_MAX_FOLLOWERS])
 
 

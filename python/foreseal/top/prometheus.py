@@ -29,9 +29,9 @@ class MetricsPage:
     def series(self, name: str, **labels: str) -> Iterator[tuple[SeriesLabels, float]]:
         """Yield the series of a metric that have these labels."""
         wanted = labels.items()
-        for found, value in self._series.get(name, {}).items():
-            if all(pair in found for pair in wanted):
-                yield found, value
+        for series_labels, value in self._series.get(name, {}).items():
+            if all(pair in series_labels for pair in wanted):
+                yield series_labels, value
 
     def total(self, name: str, **labels: str) -> float | None:
         """Return the sum of the series with these labels; None without one."""
@@ -45,7 +45,7 @@ class MetricsPage:
 
 def parse_metrics(text: str) -> MetricsPage:
     """Return the metrics of a page; lines that are not samples are ignored."""
-    found: dict[str, dict[SeriesLabels, float]] = {}
+    series: dict[str, dict[SeriesLabels, float]] = {}
     count = 0
     for line in text.splitlines():
         if line.startswith("#") or len(line) > _MAX_LINE:
@@ -55,11 +55,11 @@ def parse_metrics(text: str) -> MetricsPage:
         if match is None or value is None:
             continue
         labels = tuple((name, _label(raw)) for name, raw in _LABEL.findall(match[2] or ""))
-        found.setdefault(match[1], {})[labels] = value
+        series.setdefault(match[1], {})[labels] = value
         count += 1
         if count >= _MAX_SERIES:
             break
-    return MetricsPage(found)
+    return MetricsPage(series)
 
 
 def _label(raw: str) -> str:
@@ -75,11 +75,11 @@ def _value(text: str) -> float | None:
 
 
 def _sums(series: Iterable[tuple[SeriesLabels, float]], label: str) -> dict[str, float]:
-    found: dict[str, float] = {}
+    sums: dict[str, float] = {}
     for labels, value in series:
         key = next((text for name, text in labels if name == label), "-")
-        found[key] = found.get(key, 0.0) + value
-    return found
+        sums[key] = sums.get(key, 0.0) + value
+    return sums
 
 
 class LatencyBucket(NamedTuple):
@@ -156,6 +156,6 @@ class PageChange:
 
     def _increases(self, name: str, **labels: str) -> Iterator[tuple[SeriesLabels, float]]:
         earlier = {} if self._before is None else dict(self._before.series(name, **labels))
-        for found, value in self._after.series(name, **labels):
-            old = earlier.get(found, 0.0)
-            yield found, value - old if value >= old else value
+        for series_labels, value in self._after.series(name, **labels):
+            old = earlier.get(series_labels, 0.0)
+            yield series_labels, value - old if value >= old else value

@@ -38,9 +38,9 @@ class ModelBuilder:
         if self._samplers.service is None:
             return model
         service = self._samplers.service.sample()
-        found = build_service_model(self._service, service)
+        service_model = build_service_model(self._service, service)
         self._service = None if service.fault else service
-        return FrameModel(model.node, found)
+        return FrameModel(model.node, service_model)
 
 
 class SamplingThread:

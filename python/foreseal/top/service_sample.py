@@ -65,9 +65,9 @@ class ServiceSampler:
             return None, str(error)
         if reply.status != _OK:
             return None, f"HTTP {reply.status}: {page.child('error').text('message')}"
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for order in page.items("items", NEWEST_ORDERS):
             state, step = order.text("state", 24), order.text("finality", 16)
             key = state if step == "-" else f"{state} / {step}"
-            found[key] = found.get(key, 0) + 1
-        return found, ""
+            counts[key] = counts.get(key, 0) + 1
+        return counts, ""

@@ -70,5 +70,5 @@ def _orders(model: ServiceModel, width: int) -> list[Text]:
         return []
     total = sum(sample.orders.values())
     title = f"newest {NEWEST_ORDERS} orders" if total >= NEWEST_ORDERS else f"{total} orders"
-    found = sorted(sample.orders.items(), key=lambda pair: -pair[1])
-    return wrapped([(f"{title}:", ""), *((state, count(number)) for state, number in found)], width)
+    counts = sorted(sample.orders.items(), key=lambda pair: -pair[1])
+    return wrapped([(f"{title}:", ""), *((state, count(number)) for state, number in counts)], width)

@@ -71,8 +71,8 @@ class HttpSource:
         if isinstance(answers, dict):
             raise SourceError(_message(answers.get("error")))
         listed = answers if isinstance(answers, list) else []
-        found = {quantity(each.get("id")): each for each in listed if isinstance(each, dict)}
-        return [_outcome(found.get(ident)) for ident in range(len(calls))]
+        answers_by_id = {quantity(each.get("id")): each for each in listed if isinstance(each, dict)}
+        return [_outcome(answers_by_id.get(ident)) for ident in range(len(calls))]
 
     def close(self) -> None:
         """Close the connection."""
@@ -102,14 +102,14 @@ class HttpSource:
         headers = self._headers | (_JSON_TYPE if body is not None else {})
         self._connection.request(method, f"{self._prefix}{path}", body, headers)
         response = self._connection.getresponse()
-        found = bytearray()
+        content = bytearray()
         while chunk := response.read1(_CHUNK):
-            found += chunk
-            if len(found) > _MAX_BODY:
+            content += chunk
+            if len(content) > _MAX_BODY:
                 raise ValueError(f"response larger than {_MAX_BODY:,} bytes")
             if time.monotonic() > deadline:
                 raise TimeoutError
-        return SourceReply(response.status, bytes(found))
+        return SourceReply(response.status, bytes(content))
 
     def _connect(self) -> http.client.HTTPConnection:
         if self._socket_path:

@@ -154,9 +154,9 @@ class StepTracker:
         if before is None or None in parts:
             self.progress = replace(self.progress, generation=self.progress.generation + 1)
             return
-        found = [part for part in parts if part is not None]
-        gas = sum(part.gas for part in found) - before.gas
-        transactions = sum(part.transactions for part in found) - before.transactions
+        totals = [part for part in parts if part is not None]
+        gas = sum(part.gas for part in totals) - before.gas
+        transactions = sum(part.transactions for part in totals) - before.transactions
         if gas < 0 or transactions < 0:
             self.progress = replace(self.progress, generation=self.progress.generation + 1)
             return
@@ -172,11 +172,11 @@ class StepTracker:
         newest = -1 if block.newest is None else block.newest
         # A step that replaces one has another hash. A step without transactions keeps its index and its hash.
         first = index if index == newest and not is_same else index + 1
-        gone = {each for each in block.steps if each >= first}
-        if gone:
+        withdrawn = {each for each in block.steps if each >= first}
+        if withdrawn:
             steps = {each: totals for each, totals in block.steps.items() if each < first}
-            self.block = replace(block, steps=steps, withdrawn=block.withdrawn | gone)
-            self.progress = replace(self.progress, withdrawn=self.progress.withdrawn + len(gone))
+            self.block = replace(block, steps=steps, withdrawn=block.withdrawn | withdrawn)
+            self.progress = replace(self.progress, withdrawn=self.progress.withdrawn + len(withdrawn))
             self._totals = None
 
 

@@ -90,8 +90,8 @@ class KeyCache:
 
     def has(self, text: str) -> bool:
         """Return True if `find` needs no database."""
-        found = self._keys.get(text)
-        return found is not None and self._clock() < found[0]
+        cached = self._keys.get(text)
+        return cached is not None and self._clock() < cached[0]
 
     def find(self, text: str) -> ApiKeyRecord | None:
         """Return the key with this text if it exists and is not revoked."""
@@ -118,12 +118,12 @@ def listed(tx: Connection) -> list[ApiKeyRecord]:
 def revoke(tx: Connection, id: str, now: int, *, by_name: bool = True) -> ApiKeyRecord:
     """Revoke a key by its id, or by a name that only one active key has. Raises `UnknownRecord`."""
     named = (ApiKeyRecord.id == id) | (ApiKeyRecord.name == id) if by_name else ApiKeyRecord.id == id
-    found = fetch_all(tx, select(ApiKeyRecord).where(named, ApiKeyRecord.revoked.is_(None)))
-    if len(found) != 1:
-        several = ", ".join(row.id for row in found)
-        raise UnknownRecord(f"no active key {id}" if not found else f"{id} is the name of several keys: {several}")
-    tx.execute(update(ApiKeyRecord).where(ApiKeyRecord.id == found[0].id).values({ApiKeyRecord.revoked: now}))
-    return found[0]
+    records = fetch_all(tx, select(ApiKeyRecord).where(named, ApiKeyRecord.revoked.is_(None)))
+    if len(records) != 1:
+        several = ", ".join(row.id for row in records)
+        raise UnknownRecord(f"no active key {id}" if not records else f"{id} is the name of several keys: {several}")
+    tx.execute(update(ApiKeyRecord).where(ApiKeyRecord.id == records[0].id).values({ApiKeyRecord.revoked: now}))
+    return records[0]
 
 
 def _hash(text: str) -> str:

@@ -89,8 +89,8 @@ def _endpoint(
             changed()
         return response
 
-    found: Callable[[Request], Awaitable[Response]] = answer
-    return StarletteRoute(route.path, found, methods=[route.method])
+    endpoint: Callable[[Request], Awaitable[Response]] = answer
+    return StarletteRoute(route.path, endpoint, methods=[route.method])
 
 
 def unknown_path(request: Request, error: Exception) -> Response:

@@ -83,9 +83,9 @@ class UnstoredError(ApiError):
     @classmethod
     def from_error(cls, error: ApiError) -> "UnstoredError":
         """Return an error response with the same content."""
-        found = cls(error.status, error.code, error.message, error.argument)
-        found.reason, found.headers = error.reason, error.headers
-        return found
+        unstored = cls(error.status, error.code, error.message, error.argument)
+        unstored.reason, unstored.headers = error.reason, error.headers
+        return unstored
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ def to_api_error(error: Exception) -> ApiError:
     meaning = next(meaning for meaning in _MEANINGS if isinstance(error, meaning.kind))
     # A database's own message may contain its URL and the statement.
     message = "the database does not respond" if meaning.code == "database_unavailable" else str(error)
-    found = ApiError(meaning.status, meaning.code, message, meaning.argument)
+    api_error = ApiError(meaning.status, meaning.code, message, meaning.argument)
     if isinstance(error, NoResponse | GasBudgetInUse):
-        found.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+        api_error.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if isinstance(error, NotCapturable):
-        found.reason = error.obstacle.value
-    return found
+        api_error.reason = error.obstacle.value
+    return api_error

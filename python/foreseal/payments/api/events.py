@@ -104,11 +104,11 @@ def _objects(
     ids: dict[str, list[str]] = {}
     for table, id in dict.fromkeys((row.subject, row.subject_id) for row in rows):
         ids.setdefault(table, []).append(id)
-    found: dict[tuple[str, str], Mapping[str, object]] = {}
+    objects: dict[tuple[str, str], Mapping[str, object]] = {}
     for table, subjects in ids.items():
         for chunk in chunks(subjects):
-            found |= {(table, view["id"]): view for view in _READERS[table](tx, views, chunk)}
-    return found
+            objects |= {(table, view["id"]): view for view in _READERS[table](tx, views, chunk)}
+    return objects
 
 
 def _orders(tx: Connection, views: Views, ids: Sequence[str]) -> Sequence[Mapping[str, object]]:

@@ -149,12 +149,12 @@ class IdempotentRequests:
         is dead; `store` then replaces the claim.
         """
         now = self.clock()
-        found: dict[str, StoredResponse | ApiError] = {}
+        responses: dict[str, StoredResponse | ApiError] = {}
         for row in fetch_each(tx, select(RequestRecord).where(RequestRecord.key.in_(list(fingerprints)))):
             answer = self._answer(row, fingerprints[row.key], now)
             if answer is not None:
-                found[row.key] = answer
-        return found
+                responses[row.key] = answer
+        return responses
 
     def _answer(self, row: RequestRecord, fingerprint: str, now: float) -> StoredResponse | ApiError | None:
         """Return the answer to a repeat of a request; None if its execution has ended without a response."""

@@ -86,7 +86,7 @@ def _has_body(route: Route) -> bool:
 
 
 def _operation(route: Route, schemas: Schemas) -> dict[str, object]:
-    found: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [
@@ -98,20 +98,20 @@ def _operation(route: Route, schemas: Schemas) -> dict[str, object]:
         "security": _security(route),
     }
     if route.for_shopper:
-        found["description"] = "Requires the client secret; pages of another origin also send a publishable key."
+        operation["description"] = "Requires the client secret; pages of another origin also send a publishable key."
     elif route.role is not None:
-        found["description"] = (
+        operation["description"] = (
             f"Requires role {route.role} or admin." if route.role != "reader" else "Allowed for every secret key."
         )
     errors = _SHOPPER_ERRORS if route.for_shopper else _ERRORS
     for status in _OPEN if route.role is None else errors:
         if route.method == "POST" or status not in (413, 422):
             shown = {"description": errors[status], "content": _json(schemas.reference(Error))}
-            found["responses"].setdefault(str(status), shown)
+            operation["responses"].setdefault(str(status), shown)
     if _has_body(route):
         required = any(field.is_required() for field in route.models.body.model_fields.values())
-        found["requestBody"] = {"required": required, "content": _json(schemas.reference(route.models.body))}
-    return found
+        operation["requestBody"] = {"required": required, "content": _json(schemas.reference(route.models.body))}
+    return operation
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:

@@ -14,12 +14,12 @@ def page_routes(site: StaticSite) -> list[StarletteRoute]:
     """Return the routes of a site."""
 
     async def answer(request: Request) -> Response:
-        found = site.respond(request.method, merchant_path(request), dict(request.headers.raw))
-        response = Response(b"" if request.method == "HEAD" else found.body, found.status)
-        lines = list(found.headers)
+        page = site.respond(request.method, merchant_path(request), dict(request.headers.raw))
+        response = Response(b"" if request.method == "HEAD" else page.body, page.status)
+        lines = list(page.headers)
         # The length of a 304 would have to be that of the file (RFC 9110, 8.6).
-        if found.status != _NOT_MODIFIED:
-            lines.append((b"content-length", str(len(found.body)).encode()))
+        if page.status != _NOT_MODIFIED:
+            lines.append((b"content-length", str(len(page.body)).encode()))
         response.raw_headers = lines
         return response
 

@@ -74,9 +74,9 @@ def by_beginning(
     )
     if before is not None:
         statement = statement.where(TimelineRecord.id < before[0])
-    found = list(fetch_pairs(tx, statement))
-    return [row for row, _ in found[: query.limit]], str(found[query.limit - 1][1]) if len(
-        found
+    pairs = list(fetch_pairs(tx, statement))
+    return [row for row, _ in pairs[: query.limit]], str(pairs[query.limit - 1][1]) if len(
+        pairs
     ) > query.limit else None
 
 
@@ -88,8 +88,8 @@ def by_id(
     statement = select(model).where(*conditions).order_by(model.id.desc()).limit(query.limit + 1)
     if before is not None:
         statement = statement.where(model.id < before[0])
-    found = fetch_all(tx, statement)
-    return found[: query.limit], str(found[query.limit - 1].id) if len(found) > query.limit else None
+    rows = fetch_all(tx, statement)
+    return rows[: query.limit], str(rows[query.limit - 1].id) if len(rows) > query.limit else None
 
 
 def parse_cursor(cursor: str | None, *limits: int) -> tuple[int, ...] | None:

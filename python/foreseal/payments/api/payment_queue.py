@@ -241,11 +241,11 @@ class PaymentQueue:
     @staticmethod
     def _check(jobs: Sequence[AnyJob]) -> _Checked:
         """Return the checked items of each job, by key."""
-        found: _Checked = {job.key: list(job.checked) for job in jobs if job.checked is not None}
+        checked: _Checked = {job.key: list(job.checked) for job in jobs if job.checked is not None}
         for operation, same in _by_operation([job for job in jobs if job.checked is None]):
             results = iter(operation.check([item for job in same for item in job.items]))
-            found.update((job.key, [next(results) for _ in job.items]) for job in same)
-        return found
+            checked.update((job.key, [next(results) for _ in job.items]) for job in same)
+        return checked
 
     def _process_alone(self, job: AnyJob, checked: _Checked) -> None:
         try:
@@ -308,10 +308,10 @@ def _is_large(job: AnyJob) -> bool:
 
 def _by_operation(jobs: Sequence[AnyJob]) -> list[tuple[AnyOperation, list[AnyJob]]]:
     """Return the jobs of each operation."""
-    found: dict[int, tuple[AnyOperation, list[AnyJob]]] = {}
+    groups: dict[int, tuple[AnyOperation, list[AnyJob]]] = {}
     for job in jobs:
-        found.setdefault(id(job.operation), (job.operation, []))[1].append(job)
-    return list(found.values())
+        groups.setdefault(id(job.operation), (job.operation, []))[1].append(job)
+    return list(groups.values())
 
 
 def _respond(

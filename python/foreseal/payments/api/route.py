@@ -231,8 +231,8 @@ class RequestHandler:
         path = parse_fields(route.models.path, request.path_params)
         query = parse_fields(route.models.query, read_query(request))
         body, canonical = parse_body(route.models.body, raw)
-        found = fingerprint("POST", merchant_path(request), canonical)
-        call = self._call(path, query, body, key, None, _idempotency_key(request), found)
+        request_fingerprint = fingerprint("POST", merchant_path(request), canonical)
+        call = self._call(path, query, body, key, None, _idempotency_key(request), request_fingerprint)
         job = route.handler(call)
         assert isinstance(job, PaymentJob)
         self._payments.submit(job)
@@ -287,15 +287,15 @@ class RequestHandler:
         return StreamingResponse(self._threads.iterate(reply.chunks), media_type=reply.media_type, headers=named)
 
 
-def require_role(found: ApiKeyRecord | None, needed: Role) -> ApiKeyRecord:
+def require_role(record: ApiKeyRecord | None, needed: Role) -> ApiKeyRecord:
     """Return the key. Raises `ApiError` 401 without one, and 403 if its role does not satisfy the required one."""
-    if found is None:
+    if record is None:
         message = f"an API key is required: Authorization: Bearer {api_keys.prefix(needed)}_..."
         raise ApiError(401, "invalid_api_key", message, "Authorization", WWW_Authenticate="Bearer")
-    if not api_keys.allowed(found.role, needed):
-        message = f"this request requires role {needed}, the key {found.name} has {found.role}"
+    if not api_keys.allowed(record.role, needed):
+        message = f"this request requires role {needed}, the key {record.name} has {record.role}"
         raise ApiError(403, "insufficient_role", message, "Authorization")
-    return found
+    return record
 
 
 def json_response(status: int, value: object) -> StoredResponse:
@@ -329,12 +329,12 @@ def merchant_path(request: Request) -> str:
 
 def read_query(request: Request) -> dict[str, str]:
     """Return the parameters of the query. Raises `ApiError` 400 if one occurs twice."""
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
-        if name in found:
+        if name in parameters:
             raise ApiError(400, "invalid_value", f"{name} occurs twice", name)
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 async def read_body(request: Request, max_size: int, held: HeldBody | None = None) -> bytes:

@@ -29,9 +29,9 @@ class _SchemaGenerator(GenerateJsonSchema):
         return self.generate_inner(schema["schema"]) if absent else super().default_schema(schema)
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
-        found = {"additionalProperties": False} | super().typed_dict_schema(schema)
-        del found["title"]
-        return found
+        object_schema = {"additionalProperties": False} | super().typed_dict_schema(schema)
+        del object_schema["title"]
+        return object_schema
 
 
 class Schemas:

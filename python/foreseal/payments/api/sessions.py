@@ -89,8 +89,8 @@ class Sessions:
 
     def cached(self, id: str) -> OpenSession | None:
         """Return a session if that needs no database."""
-        found = self._cached.get(id)
-        return found[1] if found is not None and self._clock() < found[0] else None
+        entry = self._cached.get(id)
+        return entry[1] if entry is not None and self._clock() < entry[0] else None
 
     def find(self, id: str, *, counts_as_use: bool = True) -> OpenSession | None:
         """Return the session with this id if it has not ended.

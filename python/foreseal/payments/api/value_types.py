@@ -67,8 +67,8 @@ def _metadata(value: object) -> dict[str, str]:
         _require(isinstance(text, str), f"the value of {name!r} must be a string")
         valid = len(text) <= _LONGEST_VALUE and is_storable(text)
         _require(valid, f"the value of {name!r} must have at most {_LONGEST_VALUE} characters and no NUL")
-    found: dict[str, str] = value
-    return found
+    metadata: dict[str, str] = value
+    return metadata
 
 
 def _require(condition: bool, message: str) -> None:

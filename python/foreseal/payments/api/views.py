@@ -93,18 +93,18 @@ class Views:
 
     def shown(self, amount: int, token: str) -> str:
         """Return an amount as formatted text; in smallest units if the token is not configured."""
-        found = self.labels.token(token)
-        if found is None:
+        token_label = self.labels.token(token)
+        if token_label is None:
             return f"{amount} smallest units"
-        return f"{format_tokens(amount, found.decimals)} {found.symbol}"
+        return f"{format_tokens(amount, token_label.decimals)} {token_label.symbol}"
 
     def arrival(self, token: str, receiver: str) -> Arrival:
         """Return the destination at which a transfer of a token to an account arrives."""
-        label, found = self.labels.find(token, receiver), self.labels.token(token)
+        label, token_label = self.labels.find(token, receiver), self.labels.token(token)
         return {
             "destination": None if label is None else label.name,
             "token": token,
-            "symbol": None if found is None else found.symbol,
+            "symbol": None if token_label is None else token_label.symbol,
             "payee": receiver,
         }
 

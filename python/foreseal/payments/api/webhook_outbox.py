@@ -63,7 +63,7 @@ class DeliveryOutcome:
     """Reason of a failure; None for success."""
     retry_after: float = 0.0
     """Minimum seconds until the next attempt, as the target requested."""
-    gone: bool = False
+    is_gone: bool = False
     """True if the target wants no further webhooks (410)."""
 
 
@@ -132,7 +132,7 @@ class WebhookOutbox:
             .order_by(WebhookRecord.id)
         )
         with self.database.reading() as tx:
-            return [ActiveTarget(row, bool(found)) for row, found in fetch_pairs(tx, query)]
+            return [ActiveTarget(row, bool(is_due)) for row, is_due in fetch_pairs(tx, query)]
 
     def claim(self, hook: str, limit: int) -> list[ClaimedDelivery]:
         """Claim due deliveries of a target, at most one per subject, for the duration of the lease."""
@@ -144,16 +144,16 @@ class WebhookOutbox:
         with self.database.transaction() as tx:
             if tx.dialect.name == "postgresql":  # else two claims might not see each other; SQLite has one writer
                 tx.execute(select(func.pg_advisory_xact_lock(_CLAIMING, func.hashtext(hook))))
-            found = fetch_all(tx, due.with_for_update(skip_locked=True))
+            rows = fetch_all(tx, due.with_for_update(skip_locked=True))
             values: ColumnValues = {
                 DeliveryRecord.leased_until: now + self.lease,
                 DeliveryRecord.leased_by: self.owner,
             }
-            for ids in chunks([row.id for row in found]):
+            for ids in chunks([row.id for row in rows]):
                 tx.execute(update(DeliveryRecord).where(DeliveryRecord.id.in_(ids)).values(values))
         entries: list[TimelineRecord] = []
         with self.database.reading() as tx:  # entries never change, so they need not be read under the lock
-            for ids in chunks([row.event_id for row in found]):
+            for ids in chunks([row.event_id for row in rows]):
                 entries += fetch_all(tx, select(TimelineRecord).where(TimelineRecord.id.in_(ids)))
             bodies = self.encode(tx, entries)
         return [
@@ -167,7 +167,7 @@ class WebhookOutbox:
                 now + self.lease,
                 bodies[row.event_id],
             )
-            for row in found
+            for row in rows
         ]
 
     def _claimable(self, hook: str, now: float) -> Select[DeliveryRecord]:
@@ -210,7 +210,7 @@ class WebhookOutbox:
                 }
                 tx.execute(update(DeliveryRecord).where(DeliveryRecord.id.in_(ids), *self._mine()).values(values))
             self._record_failures(tx, [outcome for outcome in outcomes if outcome.error is not None], now)
-            for hook in {outcome.delivery.webhook_id for outcome in outcomes if outcome.gone}:
+            for hook in {outcome.delivery.webhook_id for outcome in outcomes if outcome.is_gone}:
                 self._retire(tx, hook, int(now))
 
     def release(self, deliveries: Sequence[ClaimedDelivery]) -> None:
@@ -226,7 +226,7 @@ class WebhookOutbox:
         delays: list[dict[str, object]] = []
         for outcome in failures:
             delivery, attempts = outcome.delivery, outcome.delivery.attempts + 1
-            dead = outcome.gone or attempts >= ATTEMPTS
+            dead = outcome.is_gone or attempts >= ATTEMPTS
             due = now + next_delay(attempts, outcome.retry_after)
             selected: ColumnValues = {
                 DeliveryRecord.id: delivery.id,

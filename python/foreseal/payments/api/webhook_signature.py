@@ -48,12 +48,12 @@ def decode_secret(secret: str) -> bytes:
 
 def decode_secrets(text: str) -> tuple[str, ...]:
     """Return one or two secrets that are separated by white space, the newest first. Raises ValueError."""
-    found = tuple(text.split())
-    if not 1 <= len(found) <= 2:
-        raise ValueError(f"must have one webhook secret, or a new and a previous one, but there are {len(found)}")
-    for secret in found:
+    encoded = tuple(text.split())
+    if not 1 <= len(encoded) <= 2:
+        raise ValueError(f"must have one webhook secret, or a new and a previous one, but there are {len(encoded)}")
+    for secret in encoded:
         decode_secret(secret)
-    return found
+    return encoded
 
 
 def sign(keys: Sequence[bytes], id: str, time: int, body: bytes) -> dict[str, str]:

@@ -84,11 +84,11 @@ def _is_revert(error: RpcError) -> bool:
 
 def _revert_data(data: bytes | None) -> bytes:
     """Return the revert data; nodes send it as a string or inside an object."""
-    found = None if data is None else orjson.loads(data)
-    if isinstance(found, Mapping):
-        found = found.get("data")
+    revert = None if data is None else orjson.loads(data)
+    if isinstance(revert, Mapping):
+        revert = revert.get("data")
     try:
-        return hex_bytes(found)
+        return hex_bytes(revert)
     except (Incomplete, ValueError):
         return b""
 

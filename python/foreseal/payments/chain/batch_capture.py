@@ -215,9 +215,9 @@ def captured_in_batch(receipt: ChainReceipt, token: str, contract: str, merchant
     failed: dict[AuthorizationKey, FailedCapture] = {}
     for log in receipt.logs:
         if log.address == contract and log.topics[:1] == (CAPTURE_FAILED,):
-            found = _failure(log)
-            if (found.payer, found.nonce) not in captured:
-                failed.setdefault((found.payer, found.nonce), found)
+            failure = _failure(log)
+            if (failure.payer, failure.nonce) not in captured:
+                failed.setdefault((failure.payer, failure.nonce), failure)
     if not captured and not failed:
         raise Incomplete(f"{receipt.transaction_hash}: has no logs of the batch capture {contract}")
     return BatchOutcome(captured, failed, received)
@@ -243,8 +243,8 @@ def _bytes_at(encoded: bytes, *, truncated: bool = False) -> bytes | None:
     if len(encoded) < 2 * _WORD_SIZE or int.from_bytes(encoded[:_WORD_SIZE], "big") != _WORD_SIZE:
         return None
     size = int.from_bytes(encoded[_WORD_SIZE : 2 * _WORD_SIZE], "big")
-    found = encoded[2 * _WORD_SIZE :][:size]
-    return found if truncated or len(found) == size else None
+    content = encoded[2 * _WORD_SIZE :][:size]
+    return content if truncated or len(content) == size else None
 
 
 def _log_of(log: ChainLog) -> str:

@@ -15,14 +15,14 @@ def first_block_at(node: ChainNode, time: int, lowest: int) -> int:
         raise Incomplete("the node has no latest block")
     if newest.timestamp < time:
         return newest.number + 1
-    earlier, found, missing = lowest - 1, newest.number, False
-    while found - earlier > 1:
-        middle = (earlier + found) // 2
+    earlier, later, missing = lowest - 1, newest.number, False
+    while later - earlier > 1:
+        middle = (earlier + later) // 2
         head = node.head(middle)
         if head is not None and head.timestamp >= time:
-            found = middle
+            later = middle
         else:
             earlier, missing = middle, head is None
     if missing:
         raise Incomplete(f"the node has no block {earlier}, so the first block of time {time} is unknown")
-    return max(found, lowest)
+    return max(later, lowest)

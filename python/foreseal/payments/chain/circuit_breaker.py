@@ -90,7 +90,7 @@ class CircuitBreaker:
         """Return the result of a call. Raises `CircuitOpen` without the call, and the errors of the call."""
         testing = self._enter()
         try:
-            found = act()
+            result = act()
         except (TimedOut, ConnectionLost) as error:
             kind = FailureKind.TIMEOUT if isinstance(error, TimedOut) else FailureKind.CONNECTION
             self._record_failure(kind, str(error), testing=testing)
@@ -102,7 +102,7 @@ class CircuitBreaker:
             self._end_test(testing=testing)
             raise
         self._record_answer(testing=testing)
-        return found
+        return result
 
     def _enter(self) -> bool:
         """Return True if the call tests the node. Raises `CircuitOpen`."""

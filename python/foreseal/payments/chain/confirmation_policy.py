@@ -79,10 +79,10 @@ def heads(node: ChainNode) -> Heads:
     batch = RequestBatch()
     answers = [batch.add(node_requests.head(name)) for name in ("finalized", "safe", "latest")]
     batch.execute(node)
-    found = [answer.result() for answer in answers]
-    if found[-1] is None:
+    blocks = [answer.result() for answer in answers]
+    if blocks[-1] is None:
         raise Incomplete("the node has no latest block")
-    finalized, safe, latest = (-1 if head is None else head.number for head in found)
+    finalized, safe, latest = (-1 if head is None else head.number for head in blocks)
     if max(safe, finalized) > latest:
         raise ChainReorganized(
             f"block {max(safe, finalized)} is final or safe, but the newest block is {latest}: retry"

@@ -110,7 +110,7 @@ class NodeRequest(Generic[T]):
         """Return the request whose result is converted further."""
         read, recover = self.read, self.recover
         return NodeRequest(
-            self.method, self.params, lambda found: convert(read(found)), lambda error: convert(recover(error))
+            self.method, self.params, lambda answer: convert(read(answer)), lambda error: convert(recover(error))
         )
 
 

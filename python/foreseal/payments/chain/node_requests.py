@@ -95,14 +95,16 @@ def chain_id() -> NodeRequest[int]:
 def head(block: BlockTag) -> NodeRequest[BlockHead | None]:
     """Request a block's head: None if the block does not exist, or if the node lacks a tag such as `finalized`."""
 
-    def read(found: Any) -> BlockHead | None:
+    def read(answer: Any) -> BlockHead | None:
         with read_object("eth_getBlockByNumber"):
-            if found is None or found.get("number") is None:  # some nodes do not number the pending block
+            if answer is None or answer.get("number") is None:  # some nodes do not number the pending block
                 return None
-            hash = found.get("hash") or ""
-            fee = hex_number(found.get("baseFeePerGas") or "0x0")
-            gas_limit = None if found.get("gasLimit") is None else hex_number(found["gasLimit"])
-            read = BlockHead(hex_number(found["number"]), hash.lower(), hex_number(found["timestamp"]), fee, gas_limit)
+            hash = answer.get("hash") or ""
+            fee = hex_number(answer.get("baseFeePerGas") or "0x0")
+            gas_limit = None if answer.get("gasLimit") is None else hex_number(answer["gasLimit"])
+            read = BlockHead(
+                hex_number(answer["number"]), hash.lower(), hex_number(answer["timestamp"]), fee, gas_limit
+            )
         if isinstance(block, int) and read.number != block:
             raise Incomplete(f"eth_getBlockByNumber: requested block {block}, got {read.number}")
         return read
@@ -121,11 +123,11 @@ def logs(log_filter: LogFilter) -> NodeRequest[list[ChainLog]]:
     """
     pending = log_filter.first == "pending"
 
-    def read(found: Any) -> list[ChainLog]:
+    def read(entries: Any) -> list[ChainLog]:
         with read_object("eth_getLogs"):
             if pending:
-                found = [log for log in found if log["blockNumber"] is not None]
-            return [read_log(log) for log in found if not log.get("removed")]
+                entries = [log for log in entries if log["blockNumber"] is not None]
+            return [read_log(log) for log in entries if not log.get("removed")]
 
     def recover(error: ChainError) -> list[ChainLog]:
         if not isinstance(error, RejectedByNode) or not pending:
@@ -141,11 +143,11 @@ def log_page(log_filter: LogFilter, cursor: str | None) -> NodeRequest[ChainLogP
     if cursor is not None:
         query["cursor"] = cursor
 
-    def read(found: Any) -> ChainLogPage:
+    def read(page: Any) -> ChainLogPage:
         with read_object("foreseal_getLogs"):
-            if any(log.get("removed") for log in found["logs"]):
+            if any(log.get("removed") for log in page["logs"]):
                 raise ChainReorganized("the chain was reorganized between two pages of logs")
-            return ChainLogPage([read_log(log) for log in found["logs"]], found["cursor"])
+            return ChainLogPage([read_log(log) for log in page["logs"]], page["cursor"])
 
     return NodeRequest("foreseal_getLogs", (query,), read)
 
@@ -166,9 +168,9 @@ def raw_logs(log_filter: LogFilter) -> NodeRequest[list[Mapping[str, object]]]:
     """Request logs like `logs`, as JSON: most of them may be known, and converting costs more than comparing."""
     converted = logs(log_filter)
 
-    def read(found: Any) -> list[Mapping[str, Any]]:
+    def read(entries: Any) -> list[Mapping[str, Any]]:
         with read_object("eth_getLogs"):
-            return [log for log in found if log["blockNumber"] is not None and not log.get("removed")]
+            return [log for log in entries if log["blockNumber"] is not None and not log.get("removed")]
 
     def recover(error: ChainError) -> list[Mapping[str, object]]:
         converted.recover(error)
@@ -180,19 +182,19 @@ def raw_logs(log_filter: LogFilter) -> NodeRequest[list[Mapping[str, object]]]:
 def receipt(hash: str) -> NodeRequest[ChainReceipt | None]:
     """Request the receipt of a transaction that is on the chain or pre-confirmed."""
 
-    def read(found: Any) -> ChainReceipt | None:
+    def read(answer: Any) -> ChainReceipt | None:
         with read_object("eth_getTransactionReceipt"):
-            if found is None or found.get("blockNumber") is None:
+            if answer is None or answer.get("blockNumber") is None:
                 return None
-            if found["transactionHash"].lower() != hash.lower():
-                raise Incomplete(f"eth_getTransactionReceipt: requested {hash}, got {found['transactionHash']}")
+            if answer["transactionHash"].lower() != hash.lower():
+                raise Incomplete(f"eth_getTransactionReceipt: requested {hash}, got {answer['transactionHash']}")
             return ChainReceipt(
                 hash.lower(),
-                hex_number(found["blockNumber"]),
-                (found.get("blockHash") or "").lower(),
-                hex_number(found["status"]) == 1,
-                hex_number(found["gasUsed"]),
-                tuple(map(read_log, found["logs"])),
+                hex_number(answer["blockNumber"]),
+                (answer.get("blockHash") or "").lower(),
+                hex_number(answer["status"]) == 1,
+                hex_number(answer["gasUsed"]),
+                tuple(map(read_log, answer["logs"])),
             )
 
     return NodeRequest("eth_getTransactionReceipt", (hash,), read)
@@ -201,14 +203,14 @@ def receipt(hash: str) -> NodeRequest[ChainReceipt | None]:
 def transaction(hash: str) -> NodeRequest[ChainTransaction | None]:
     """Request the call of a transaction."""
 
-    def read(found: Any) -> ChainTransaction | None:
+    def read(answer: Any) -> ChainTransaction | None:
         with read_object("eth_getTransactionByHash"):
-            if found is None:
+            if answer is None:
                 return None
-            if found["hash"].lower() != hash.lower():
-                raise Incomplete(f"eth_getTransactionByHash: requested {hash}, got {found['hash']}")
-            target = None if found["to"] is None else checksum_address(hex_bytes(found["to"]))
-            return ChainTransaction(target, hex_bytes(found["input"]))
+            if answer["hash"].lower() != hash.lower():
+                raise Incomplete(f"eth_getTransactionByHash: requested {hash}, got {answer['hash']}")
+            target = None if answer["to"] is None else checksum_address(hex_bytes(answer["to"]))
+            return ChainTransaction(target, hex_bytes(answer["input"]))
 
     return NodeRequest("eth_getTransactionByHash", (hash,), read)
 
@@ -293,16 +295,16 @@ def send(raw: bytes) -> NodeRequest[None]:
     return NodeRequest("eth_sendRawTransaction", ("0x" + raw.hex(),), lambda _: None, recover)
 
 
-def read_log(found: Mapping[str, Any]) -> ChainLog:
+def read_log(log: Mapping[str, Any]) -> ChainLog:
     """Convert a log of eth_getLogs or of a receipt."""
     return ChainLog(
-        checksum_address(hex_bytes(found["address"])),
-        tuple(map(hex_bytes, found["topics"])),
-        hex_bytes(found["data"]),
-        hex_number(found["blockNumber"]),
-        (found.get("blockHash") or "").lower(),
-        found["transactionHash"].lower(),
-        hex_number(found["logIndex"]),
+        checksum_address(hex_bytes(log["address"])),
+        tuple(map(hex_bytes, log["topics"])),
+        hex_bytes(log["data"]),
+        hex_number(log["blockNumber"]),
+        (log.get("blockHash") or "").lower(),
+        log["transactionHash"].lower(),
+        hex_number(log["logIndex"]),
     )
 
 

@@ -18,8 +18,8 @@ class PendingAnswer(Generic[T]):
         """Return the result. Raises the `ChainError` that the request failed with."""
         if isinstance(self.answer, ChainError):
             raise self.answer
-        found: T = self.answer
-        return found
+        answer: T = self.answer
+        return answer
 
 
 class RequestBatch:

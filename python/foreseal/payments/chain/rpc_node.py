@@ -45,20 +45,20 @@ class RpcNode:
     def execute(self, request: NodeRequest[T]) -> T:
         """Return the result of a request. Raises `ChainError`."""
         try:
-            found = self._client.request(request.method, *request.params)
+            answer = self._client.request(request.method, *request.params)
         except (ClientError, RpcError) as error:
             return request.recover(to_chain_error(request.method, error))
-        return request.read(found)
+        return request.read(answer)
 
     def batch(self, requests: Sequence[NodeRequest[object]]) -> list[object]:
         """Return the result of each request, or the `ChainError` that it failed with. Equal requests are sent once."""
         distinct = {request.key(): request for request in requests}
         keys = list(distinct)
-        found: dict[bytes, object] = {}
+        answers: dict[bytes, object] = {}
         for first in range(0, len(keys), _BATCH_SIZE):
             chunk = keys[first : first + _BATCH_SIZE]
-            found |= zip(chunk, self._batch([distinct[key] for key in chunk]), strict=True)
-        return [found[request.key()] for request in requests]
+            answers |= zip(chunk, self._batch([distinct[key] for key in chunk]), strict=True)
+        return [answers[request.key()] for request in requests]
 
     def _batch(self, requests: Sequence[NodeRequest[object]]) -> list[object]:
         if len(requests) == 1:

@@ -57,8 +57,8 @@ class TokenReads:
         """
         plain = node_requests.call(self.address, POLICY_ID + encode_values(scope), block)
 
-        def read(found: object) -> int | None:
-            output = plain.read(found)
+        def read(answer: object) -> int | None:
+            output = plain.read(answer)
             # A contract without this function may return nothing.
             return int.from_bytes(output[:WORD_SIZE], "big") or None if len(output) >= WORD_SIZE else None
 

@@ -19,10 +19,10 @@ _MAX_ORIGINS = 50
 
 def _origin(text: str) -> str:
     """Return an origin in the form in which browsers send it."""
-    found = text.lower()
-    if _ORIGIN_FORM.fullmatch(found) is None:
+    origin = text.lower()
+    if _ORIGIN_FORM.fullmatch(origin) is None:
         raise ValueError(f"{text!r} is not an origin: write https://HOST or https://HOST:PORT, without a path")
-    return found.removesuffix(_DEFAULT_PORTS[found.partition(":")[0]])
+    return origin.removesuffix(_DEFAULT_PORTS[origin.partition(":")[0]])
 
 
 def _public_url(text: str) -> str:

@@ -90,8 +90,8 @@ def read(path: Path) -> Configuration:
     try:
         content = FileContent.model_validate(tables)
     except ValidationError as error:
-        found = sorted(error.errors(include_url=False), key=lambda each: _position(tables, each["loc"]))
-        raise ConfigurationError(f"{path}: {_problem(each)}" for each in found) from None
+        details = sorted(error.errors(include_url=False), key=lambda each: _position(tables, each["loc"]))
+        raise ConfigurationError(f"{path}: {_problem(each)}" for each in details) from None
     forbidden = ((number, hook.problem(content.serve)) for number, hook in enumerate(content.webhooks))
     problems = [f"{path}: webhooks[{number}].url: {problem}" for number, problem in forbidden if problem is not None]
     configuration = Configuration(path=path, **dict(content))
@@ -104,13 +104,13 @@ def read(path: Path) -> Configuration:
 
 def _position(tables: Mapping[str, object], location: Sequence[int | str]) -> list[int]:
     """Return the position of a key in the file; absent keys come last."""
-    found: list[int] = []
+    positions: list[int] = []
     value: Any = tables
     for each in location:
         present = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
-        found.append(present.index(each) if each in present else len(present))
+        positions.append(present.index(each) if each in present else len(present))
         value = value[each] if each in present else {}
-    return found
+    return positions
 
 
 def _problem(error: ErrorDetails) -> str:

@@ -35,23 +35,23 @@ class Secret:
     def text(self, environment: Mapping[str, str]) -> str:
         """Return the secret without surrounding white space. Raises `SecretError`."""
         if self.variable is not None:
-            found = environment.get(self.variable, "").strip()
-            if not found:
+            secret = environment.get(self.variable, "").strip()
+            if not secret:
                 raise SecretError(f"the environment variable {self.variable} is not set")
-            return found
+            return secret
         assert self.file is not None
         try:
             mode = self.file.stat().st_mode
             if mode & _OTHERS:
                 raise SecretError(f"{self.file} has mode {stat.S_IMODE(mode):o}, other users may access it: chmod 600")
-            found = self.file.read_text(encoding="ascii").strip()
+            secret = self.file.read_text(encoding="ascii").strip()
         except OSError as error:
             raise SecretError(f"cannot read {self.file}: {error.strerror or error}") from None
         except UnicodeDecodeError:
             raise SecretError(f"{self.file} must be ASCII text") from None
-        if not found:
+        if not secret:
             raise SecretError(f"{self.file} is empty")
-        return found
+        return secret
 
     def account(self, environment: Mapping[str, str]) -> LocalAccount:
         """Return the account of a private key, 32 bytes in hexadecimal. Raises `SecretError`."""

@@ -9,10 +9,10 @@ ADDRESS = 20
 
 def address_bytes(address: str) -> bytes:
     """Return the 20 bytes of an address in hexadecimal. Raises ValueError."""
-    found = bytes.fromhex(address.removeprefix("0x"))
-    if len(found) != ADDRESS:
-        raise ValueError(f"an address must have {ADDRESS} bytes, {address!r} has {len(found)}")
-    return found
+    decoded = bytes.fromhex(address.removeprefix("0x"))
+    if len(decoded) != ADDRESS:
+        raise ValueError(f"an address must have {ADDRESS} bytes, {address!r} has {len(decoded)}")
+    return decoded
 
 
 def encode_slot(value: int | str | bytes) -> bytes:

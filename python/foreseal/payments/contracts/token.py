@@ -103,7 +103,7 @@ def domain_separator(name: str, version: str, chain_id: int, token: str) -> byte
 
 def _by_account(amounts: Mapping[str, int]) -> dict[bytes, int]:
     """Return amounts by the 20 bytes of an address. The same address can have several spellings in hexadecimal."""
-    found = {address_bytes(account): amount for account, amount in amounts.items()}
-    if len(found) < len(amounts):
+    balances = {address_bytes(account): amount for account, amount in amounts.items()}
+    if len(balances) < len(amounts):
         raise ValueError("an account occurs twice")
-    return found
+    return balances

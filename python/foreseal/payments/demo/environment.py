@@ -111,9 +111,9 @@ class DemoEnvironment:
     def until(self, poll: Callable[[], T | None], what: str) -> T:
         """Poll until `poll` returns a result. Raises `NotDevelopment` with `what` if it never does."""
         for _ in range(_MAX_POLLS):
-            found = poll()
-            if found:
-                return found
+            polled = poll()
+            if polled:
+                return polled
             self.pause()
         raise NotDevelopment(f"{what}: timeout after {_MAX_POLLS} polls")
 

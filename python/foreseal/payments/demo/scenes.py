@@ -222,10 +222,10 @@ class DemoPlayer:
     def _sum_up(self) -> None:
         self.stage.watcher.poll()
         with self.stage.ledger.database.reading() as tx:
-            found = balance(tx)
-        if found.faults:
-            raise Surprise("; ".join(fault.message for fault in found.faults))
-        sums = found.total()
+            ledger_balance = balance(tx)
+        if ledger_balance.faults:
+            raise Surprise("; ".join(fault.message for fault in ledger_balance.faults))
+        sums = ledger_balance.total()
         reached = len({state for _, state, _ in self.reached})
         captured, refunded, unmatched = map(shown_price, (sums.captured, sums.refunded, sums.unmatched))
         self.report("")

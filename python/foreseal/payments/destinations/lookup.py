@@ -28,7 +28,7 @@ from foreseal.payments.ledger.models import (
 )
 from foreseal.payments.ledger.queries import chunks
 
-Found = dict[str, Destination]
+DestinationsById = dict[str, Destination]
 """Destinations by the id of a row. A row whose destination is not configured is absent."""
 
 
@@ -41,38 +41,38 @@ class DestinationLookup:
 
     def order(self, row: OrderRecord) -> Destination:
         """Return the destination of an order. Raises `DestinationNotConfigured`."""
-        found = self._destinations.find(row.token, row.payee) or self.orders([row.id]).get(row.id)
-        if found is None:
+        destination = self._destinations.find(row.token, row.payee) or self.orders([row.id]).get(row.id)
+        if destination is None:
             raise DestinationNotConfigured(f"orders: {row.id}", row.token, row.payee)
-        return found
+        return destination
 
     def transfer(self, row: TransferRecord) -> Destination:
         """Return the destination at which a transfer arrived. Raises `DestinationNotConfigured`."""
-        found = self._destinations.find(row.token, row.recipient)
-        if found is None:
+        destination = self._destinations.find(row.token, row.recipient)
+        if destination is None:
             raise DestinationNotConfigured(f"transfer {row.transaction_hash}", row.token, row.recipient)
-        return found
+        return destination
 
-    def orders(self, ids: Sequence[str]) -> Found:
+    def orders(self, ids: Sequence[str]) -> DestinationsById:
         """Return the destinations of orders."""
-        found: Found = {}
+        destinations: DestinationsById = {}
         batches: dict[str, str] = {}
         for chunk in chunks(ids):
             query = select(OrderRecord.id, OrderRecord.token, OrderRecord.payee, OrderRecord.capture_batch)
             for id, token, payee, batch in self._tx.execute(query.where(OrderRecord.id.in_(chunk))):
-                self._add(found, id, token, payee)
-                if id not in found and batch is not None:
+                self._add(destinations, id, token, payee)
+                if id not in destinations and batch is not None:
                     batches[id] = batch
         signed = self.batches(sorted(set(batches.values())))
-        return found | {id: signed[batch] for id, batch in batches.items() if batch in signed}
+        return destinations | {id: signed[batch] for id, batch in batches.items() if batch in signed}
 
-    def orders_or_default(self, ids: Sequence[str]) -> Found:
+    def orders_or_default(self, ids: Sequence[str]) -> DestinationsById:
         """Return the destinations of orders that expire: the evidence of the chain alone decides, without a key."""
         return dict.fromkeys(ids, self._destinations.default) | self.orders(ids)
 
-    def batches(self, ids: Sequence[str]) -> Found:
+    def batches(self, ids: Sequence[str]) -> DestinationsById:
         """Return the destinations of batches of captures."""
-        found: Found = {}
+        destinations: DestinationsById = {}
         for chunk in chunks(ids):
             mine = (TransactionRecord.purpose == Purpose.CAPTURE_BATCH) & TransactionRecord.subject.in_(chunk)
             query = (
@@ -82,12 +82,12 @@ class DestinationLookup:
                 .group_by(TransactionRecord.subject, TransactionRecord.sender)
             )
             for id, sender, token in self._tx.execute(query):
-                self._add(found, id, token, sender)
-        return found
+                self._add(destinations, id, token, sender)
+        return destinations
 
-    def refunds(self, ids: Sequence[str]) -> Found:
+    def refunds(self, ids: Sequence[str]) -> DestinationsById:
         """Return the destinations of refunds."""
-        found: Found = {}
+        destinations: DestinationsById = {}
         orders: dict[str, str] = {}
         same = and_(
             TransferRecord.chain_id == RefundRecord.chain_id,
@@ -101,21 +101,21 @@ class DestinationLookup:
                 if order is not None:
                     orders[id] = order
                 elif recipient is not None:
-                    self._add(found, id, token, recipient)
+                    self._add(destinations, id, token, recipient)
         paid = self.orders(sorted(set(orders.values())))
-        return found | {id: paid[order] for id, order in orders.items() if order in paid}
+        return destinations | {id: paid[order] for id, order in orders.items() if order in paid}
 
-    def payouts(self, ids: Sequence[str]) -> Found:
+    def payouts(self, ids: Sequence[str]) -> DestinationsById:
         """Return the destinations of payouts."""
-        found: Found = {}
+        destinations: DestinationsById = {}
         payees = read_payees(self._tx, ids)
         for chunk in chunks(ids):
             tokens = select(PayoutRecord.id, PayoutRecord.token).where(PayoutRecord.id.in_(chunk))
             for id, token in self._tx.execute(tokens):
-                self._add(found, id, token, payees[id])
-        return found
+                self._add(destinations, id, token, payees[id])
+        return destinations
 
-    def _add(self, found: Found, id: str, token: str, payee: str) -> None:
+    def _add(self, destinations: DestinationsById, id: str, token: str, payee: str) -> None:
         destination = self._destinations.find(token, payee)
         if destination is not None:
-            found[id] = destination
+            destinations[id] = destination

@@ -59,16 +59,16 @@ class OrderOperation(Generic[Item, Checked, Outcome]):
         A request whose payer is a wallet has a `DeferredCheck` instead.
         """
         results: dict[int, ItemResult[AtDestination[Checked]]] = {}
-        found: dict[int, Destination] = {}
+        destinations: dict[int, Destination] = {}
         with self._database.reading() as tx:
             lookup = DestinationLookup(self._destinations, tx)
             rows = {row.id: row for row in read_all(tx, OrderRecord, [each.id for each in requests])}
             for position, request in enumerate(requests):
                 try:
-                    found[position] = lookup.order(_require(rows.get(request.id), request.id))
+                    destinations[position] = lookup.order(_require(rows.get(request.id), request.id))
                 except (UnknownRecord, DestinationNotConfigured) as error:
                     results[position] = error
-        for destination, positions in _by_destination(found):
+        for destination, positions in _by_destination(destinations):
             checked = self._select(destination).check([requests[position] for position in positions])
             for position, value in zip(positions, checked, strict=True):
                 results[position] = convert_result(value, partial(_at, destination))
@@ -116,10 +116,10 @@ def _require(row: OrderRecord | None, id: str) -> OrderRecord:
     return row
 
 
-def _by_destination(found: dict[int, Destination]) -> Iterator[tuple[Destination, list[int]]]:
+def _by_destination(destinations: dict[int, Destination]) -> Iterator[tuple[Destination, list[int]]]:
     """Yield each destination with its positions, sorted by account: all processes lock accounts in the same order."""
     positions: dict[tuple[str, str], tuple[Destination, list[int]]] = {}
-    for position, destination in found.items():
+    for position, destination in destinations.items():
         merchant = destination.merchant
         key = (merchant.payee, merchant.domain.contract)
         positions.setdefault(key, (destination, []))[1].append(position)

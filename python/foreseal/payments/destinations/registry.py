@@ -54,11 +54,11 @@ class Destinations:
 
     def get(self, name: str | None) -> Destination:
         """Return a destination by its name, the default for None. Raises `UnknownDestination`."""
-        found = self.default if name is None else self._by_name.get(name)
-        if found is None:
+        destination = self.default if name is None else self._by_name.get(name)
+        if destination is None:
             assert name is not None
             raise UnknownDestination(name, self.names)
-        return found
+        return destination
 
     def find(self, token: str, receiver: str) -> Destination | None:
         """Return the destination at which a transfer of a token to this account arrives; None without one."""
@@ -71,18 +71,18 @@ def list_signers(configuration: Configuration, environment: Mapping[str, str]) -
     Raises `ConfigurationError`, also if the accounts contradict each other, and `SecretError`.
     """
     signers: list[tuple[object, TransactionSigner]] = []
-    found: list[ConfiguredSigner] = []
+    configured: list[ConfiguredSigner] = []
     for each in configuration.list_destinations():
         # Destinations with one section share its signer, and so its connection.
         signer = next((known for section, known in signers if section == each.payee), None)
         if signer is None:
             signer = each.payee.signer(environment)
             signers.append((each.payee, signer))
-        found.append(ConfiguredSigner(each, signer))
-    problems = [f"{configuration.path}: {problem}" for problem in _account_problems(found)]
+        configured.append(ConfiguredSigner(each, signer))
+    problems = [f"{configuration.path}: {problem}" for problem in _account_problems(configured)]
     if problems:
         raise ConfigurationError(problems)
-    return found
+    return configured
 
 
 def _account_problems(signers: Sequence[ConfiguredSigner]) -> Iterator[str]:

@@ -229,14 +229,14 @@ class Disbursements(ABC, Generic[D]):
 
 def paid_by(moved: Sequence[Transfer], legs: Sequence[tuple[str, int]]) -> list[int] | None:
     """Return the log indices of transfers that match these legs one to one; None if a leg has no match."""
-    left, found = list(moved), []
+    left, indices = list(moved), []
     for leg in legs:
         match = next((transfer for transfer in left if (transfer.recipient, transfer.amount) == leg), None)
         if match is None:
             return None
         left.remove(match)
-        found.append(match.log.log_index)
-    return found
+        indices.append(match.log.log_index)
+    return indices
 
 
 def forbids(error: Reverted) -> bool:

@@ -121,12 +121,12 @@ class Payouts(Disbursements[PayoutRecord]):
 
     def _exists(self, tx: Connection, id: str, contract: str, legs: list[tuple[str, int]]) -> bool:
         """Return True if the batch is already reserved. Raises `DuplicateRecord` if its id belongs to another batch."""
-        found = fetch_one_or_none(tx, select(PayoutRecord).where(PayoutRecord.id == id))
-        if found is None:
+        payout = fetch_one_or_none(tx, select(PayoutRecord).where(PayoutRecord.id == id))
+        if payout is None:
             return False
         payee = read_payees(tx, [id])[id]
         mine = (self.merchant.domain.contract, self.merchant.payee, contract)
-        if (found.token, payee, found.contract) != mine or _legs(tx, id) != legs:
+        if (payout.token, payee, payout.contract) != mine or _legs(tx, id) != legs:
             raise DuplicateRecord(f"payouts: {id} is another batch")
         return True
 

@@ -71,7 +71,7 @@ def _ended(tx: Connection, source: RefundedTransfer, transfer: TransferRecord) -
 
 def refund_receivers(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
     """Return the accounts that received the money which refunds return, by id of the refund."""
-    found: dict[str, str] = {}
+    receivers: dict[str, str] = {}
     same = and_(
         TransferRecord.chain_id == RefundRecord.chain_id,
         TransferRecord.transaction_hash == RefundRecord.transfer_hash,
@@ -84,8 +84,8 @@ def refund_receivers(tx: Connection, ids: Sequence[str]) -> dict[str, str]:
         .outerjoin(TransferRecord, same)
     )
     for chunk in chunks(ids):
-        found.update(tx.execute(query.where(RefundRecord.id.in_(chunk))).all())
-    return found
+        receivers.update(tx.execute(query.where(RefundRecord.id.in_(chunk))).all())
+    return receivers
 
 
 class Refunds(Disbursements[RefundRecord]):

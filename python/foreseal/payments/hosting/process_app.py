@@ -31,10 +31,10 @@ def build_process_app(healths: Callable[[], Mapping[str, Health]], metrics: Call
     """Return the application. Neither `healths`, by merchant, nor `metrics` may wait."""
 
     async def healthz(_: Request) -> Response:
-        found = healths()
+        by_merchant = healths()
         # With 503, a load balancer would remove a process in which other merchants work.
-        is_useless = all(each["status"] == "unhealthy" for each in found.values())
-        return JSONResponse(summarize(found), 503 if is_useless else 200, _NO_STORE)
+        is_useless = all(each["status"] == "unhealthy" for each in by_merchant.values())
+        return JSONResponse(summarize(by_merchant), 503 if is_useless else 200, _NO_STORE)
 
     async def process_metrics(_: Request) -> Response:
         return PlainTextResponse(metrics(), headers=_NO_STORE, media_type=METRICS_TYPE)

@@ -44,10 +44,10 @@ def read_revision(tx: Connection) -> str | None:
             raise WrongSchema(_NO_REVISION)
         return None
     query = select(column("version_num", String)).select_from(table("alembic_version"))
-    found = tx.execute(query).scalars().all()
-    if len(found) != 1:
-        raise WrongSchema(f"the database has {len(found)} schema revisions, expected one")
-    return found[0]
+    revisions = tx.execute(query).scalars().all()
+    if len(revisions) != 1:
+        raise WrongSchema(f"the database has {len(revisions)} schema revisions, expected one")
+    return revisions[0]
 
 
 def needs_upgrade(revision: str | None) -> bool:

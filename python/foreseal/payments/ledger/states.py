@@ -299,8 +299,8 @@ PURCHASE_TRANSITIONS: Transitions = dict(_purchase_transitions())
 def parsed(text: str) -> tuple[str, StatusStep]:
     """Return state and step of a place in text form, as the timeline stores it."""
     state, _, step = text.removesuffix(")").partition(" (")
-    found = step or TxStatus.IDLE
-    return state, Finality(found) if found in EFFECTED else TxStatus(found)
+    step_name = step or TxStatus.IDLE
+    return state, Finality(step_name) if step_name in EFFECTED else TxStatus(step_name)
 
 
 def next_status(transitions: Transitions, status: OrderStatus | None, trigger: Trigger) -> OrderStatus:

@@ -62,8 +62,8 @@ def record_entries(tx: Connection, recorded: Sequence[TimelineEntry]) -> None:
 
 def pop_recorded(tx: Connection) -> list[TimelineEntry]:
     """Return the entries that were added on a connection since the last call."""
-    found: list[TimelineEntry] = tx.info.pop(_RECORDED, [])
-    return found
+    recorded: list[TimelineEntry] = tx.info.pop(_RECORDED, [])
+    return recorded
 
 
 def entries(tx: Connection, subject: str, subject_id: str) -> list[TimelineEntry]:

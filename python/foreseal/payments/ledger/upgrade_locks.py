@@ -33,12 +33,12 @@ def retry_blocked(engine: Engine, upgrade: Callable[[], None], report: Callable[
         except OperationalError as error:
             if getattr(error.orig, "sqlstate", None) != _TIMEOUT:
                 raise
-            found = _describe_others(engine)
+            blockers = _describe_others(engine)
             if attempt == _ATTEMPTS - 1:
                 raise UpgradeBlocked(
-                    f"the upgrade got no lock within {_ATTEMPTS * _LIMIT} s, and changed nothing; {found}"
+                    f"the upgrade got no lock within {_ATTEMPTS * _LIMIT} s, and changed nothing; {blockers}"
                 ) from error
-            report(f"the upgrade waits for a lock; {found}")
+            report(f"the upgrade waits for a lock; {blockers}")
         else:
             return
 

@@ -102,10 +102,10 @@ class SignatureReads:
     """Checks of signatures that are in a batch of requests. Execute the batch, then call `results`."""
 
     def __init__(
-        self, merchant: Merchant, batch: RequestBatch, found: Sequence[CheckedSignature], *, has_code: bool
+        self, merchant: Merchant, batch: RequestBatch, signatures: Sequence[CheckedSignature], *, has_code: bool
     ) -> None:
-        self._found = found
-        fresh = [each.terms for each in found if each.fresh]
+        self._signatures = signatures
+        fresh = [each.terms for each in signatures if each.fresh]
         signed = [SignedMessage(message(terms), terms.payer, terms.signature) for terms in fresh]
         self._checks = SignatureChecks(batch, merchant.domain, signed, has_code=has_code)
 
@@ -113,7 +113,7 @@ class SignatureReads:
         """Return each valid signature, or the reason against it."""
         results: list[CheckedSignature | Exception] = []
         position = 0
-        for each in self._found:
+        for each in self._signatures:
             if not each.fresh:
                 results.append(each)
                 continue
@@ -140,17 +140,17 @@ class Acceptances:
         Reasons are `UnknownRecord`, `TransitionNotAllowed`, `InvalidSignature`, `PayerRequired`, `PayerMismatch`,
         ValueError for an account that cannot pay, and the node's errors.
         """
-        return run_deferred(check_found(self._node, self.find(signatures), self._check))
+        return run_deferred(check_signatures(self._node, self.find(signatures), self._check))
 
-    def _check(self, found: Sequence[CheckedSignature], path: SignerPath) -> list[CheckedSignature | Exception]:
+    def _check(self, signatures: Sequence[CheckedSignature], path: SignerPath) -> list[CheckedSignature | Exception]:
         batch = RequestBatch()
-        reads = self.begin(found, batch, path)
+        reads = self.begin(signatures, batch, path)
         batch.execute(path.node)
         return reads.results()
 
-    def begin(self, found: Sequence[CheckedSignature], batch: RequestBatch, path: SignerPath) -> SignatureReads:
+    def begin(self, signatures: Sequence[CheckedSignature], batch: RequestBatch, path: SignerPath) -> SignatureReads:
         """Add the requests that check signatures of `find` to a batch. All signers have code, or none has."""
-        return SignatureReads(self._merchant, batch, found, has_code=path.has_code)
+        return SignatureReads(self._merchant, batch, signatures, has_code=path.has_code)
 
     def find(self, signatures: Sequence[PayerSignature]) -> list[CheckedSignature | Exception]:
         """Return the terms that each signature is for, or the reason against it. No signature is verified."""
@@ -160,14 +160,14 @@ class Acceptances:
         nonces: dict[int, PendingAnswer[int]] = {}
         for position, each in enumerate(signatures):
             try:
-                found = self._terms(each, orders.get(each.id))
-                results.append(found)
+                checked = self._terms(each, orders.get(each.id))
+                results.append(checked)
             except (UnknownRecord, TransitionNotAllowed, PayerMismatch, ValueError, TypeError) as error:
                 results.append(error)
                 continue
-            if found.terms.checkout is not None and found.terms.permit_nonce is None:
-                token = TokenReads(found.terms.token)
-                nonces[position] = batch.add(token.permit_nonce(found.terms.payer, _BLOCK))
+            if checked.terms.checkout is not None and checked.terms.permit_nonce is None:
+                token = TokenReads(checked.terms.token)
+                nonces[position] = batch.add(token.permit_nonce(checked.terms.payer, _BLOCK))
         if nonces:
             batch.execute(self._node)
         for position, answer in nonces.items():
@@ -212,10 +212,10 @@ class Acceptances:
 
         Raises `PayerRequired`, `PayerMismatch`, ValueError for an account that cannot pay, and the node's errors.
         """
-        found = self._payer(order, payer)
+        account = self._payer(order, payer)
         if order.payer is not None or order.checkout is None:
-            return Signer(found, order.permit_nonce)
-        return Signer(found, self._node.execute(TokenReads(order.token).permit_nonce(found, _BLOCK)))
+            return Signer(account, order.permit_nonce)
+        return Signer(account, self._node.execute(TokenReads(order.token).permit_nonce(account, _BLOCK)))
 
     def sign(self, tx: Connection, checked: Sequence[CheckedSignature]) -> dict[str, Exception]:
         """Attach fresh signatures to their orders, which are then Signed. Return the reasons against some, by id.
@@ -328,23 +328,23 @@ class Acceptances:
         return rejected, earlier
 
 
-def check_found(
+def check_signatures(
     node: ChainNode,
-    found: Sequence[CheckedSignature | Exception],
+    outcomes: Sequence[CheckedSignature | Exception],
     check: Callable[[Sequence[CheckedSignature], SignerPath], Sequence[_Result | Exception]],
 ) -> list[ItemResult[_Result]]:
     """Return the results of `check` for the signatures that `Acceptances.find` returned, and its errors.
 
     A signature of a wallet has a `DeferredCheck` instead.
     """
-    signatures = [each for each in found if isinstance(each, CheckedSignature)]
+    signatures = [each for each in outcomes if isinstance(each, CheckedSignature)]
     checked = iter(check_apart(node, signatures, _called_signer, check))
-    return [each if isinstance(each, Exception) else next(checked) for each in found]
+    return [each if isinstance(each, Exception) else next(checked) for each in outcomes]
 
 
-def _called_signer(found: CheckedSignature) -> str | None:
+def _called_signer(signature: CheckedSignature) -> str | None:
     """Return the account whose code the check may call; None if nothing is left to check."""
-    return found.terms.payer if found.fresh or found.auto_capture else None
+    return signature.terms.payer if signature.fresh or signature.auto_capture else None
 
 
 def _awaits_capture(order: OrderRecord) -> bool:

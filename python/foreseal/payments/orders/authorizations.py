@@ -47,16 +47,16 @@ class Orders:
         The order records the earliest block that can include its authorization. The service captures it as soon as
         its signature is stored if `auto_capture` is true.
         """
-        found = DraftTerms(terms.payer, terms.amount, terms.nonce, terms.valid_after, terms.valid_before)
-        draft = self._drafts.new(id, found, data, auto_capture=auto_capture)
+        draft_terms = DraftTerms(terms.payer, terms.amount, terms.nonce, terms.valid_after, terms.valid_before)
+        draft = self._drafts.new(id, draft_terms, data, auto_capture=auto_capture)
         return authorization(self._drafts.create(draft).order)
 
     def draft_unassigned(
         self, id: str, terms: UnassignedTerms, data: MerchantData = NO_DATA, *, auto_capture: bool = False
     ) -> None:
         """Create an order like `draft`, whose payer is the account that signs it. Raises the same errors."""
-        found = DraftTerms(None, terms.amount, terms.nonce, terms.valid_after, terms.valid_before)
-        self._drafts.create(self._drafts.new(id, found, data, auto_capture=auto_capture))
+        draft_terms = DraftTerms(None, terms.amount, terms.nonce, terms.valid_after, terms.valid_before)
+        self._drafts.create(self._drafts.new(id, draft_terms, data, auto_capture=auto_capture))
 
     def draft_permit(self, id: str, terms: PermitTerms, data: MerchantData = NO_DATA) -> Permit:
         """Create an order for any amount up to a maximum. Return the permit that the buyer signs.

@@ -30,7 +30,7 @@ from foreseal.payments.ledger import (
 from foreseal.payments.ledger.models import OrderRecord
 from foreseal.payments.ledger.queries import ColumnValues, update_all
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, PayerSignature, check_found
+from foreseal.payments.orders.acceptances import Acceptances, CheckedSignature, PayerSignature, check_signatures
 from foreseal.payments.orders.capture_checks import CaptureChecks, CaptureRejection, CaptureTarget, NotCapturable
 from foreseal.payments.orders.captures import Captures, CheckedCapture, DecidedCapture
 from foreseal.payments.orders.payers import assigned_payer
@@ -89,12 +89,12 @@ class AutoCaptures:
 
         A signature of a wallet has a `DeferredCheck` instead.
         """
-        return check_found(self._node, self._acceptances.find(signatures), self._check)
+        return check_signatures(self._node, self._acceptances.find(signatures), self._check)
 
-    def _check(self, found: Sequence[CheckedSignature], path: SignerPath) -> list[CheckedAcceptance | Exception]:
+    def _check(self, signatures: Sequence[CheckedSignature], path: SignerPath) -> list[CheckedAcceptance | Exception]:
         batch = RequestBatch()
-        reads = self._acceptances.begin(found, batch, path)
-        waiting = [each for each in found if each.auto_capture]
+        reads = self._acceptances.begin(signatures, batch, path)
+        waiting = [each for each in signatures if each.auto_capture]
         if not waiting:
             batch.execute(path.node)
             return [_with_capture(each, None) for each in reads.results()]
@@ -205,8 +205,8 @@ def _limited(
 
 
 def _with_capture(
-    found: CheckedSignature | Exception, captures: Mapping[str, CheckedCapture | CaptureRejection] | None
+    signature: CheckedSignature | Exception, captures: Mapping[str, CheckedCapture | CaptureRejection] | None
 ) -> CheckedAcceptance | Exception:
-    if isinstance(found, Exception):
-        return found
-    return CheckedAcceptance(found, None if captures is None else captures.get(found.terms.id))
+    if isinstance(signature, Exception):
+        return signature
+    return CheckedAcceptance(signature, None if captures is None else captures.get(signature.terms.id))

@@ -124,13 +124,13 @@ class BatchReconciler:
             intent = read_intent(tx, outcome.intent)[0]
             orders = fetch_all(tx, select(OrderRecord).where(OrderRecord.capture_batch == batch))
         domain, payee = self._merchant.domain, self._merchant.payee
-        found = captured_in_batch(receipt, domain.contract, intent.target, payee)
-        if found.failed:
+        batch_outcome = captured_in_batch(receipt, domain.contract, intent.target, payee)
+        if batch_outcome.failed:
             # The contract limits the gas of each capture; how much of it one used is not known.
             share = intent.gas // len(orders)
-            failed = [each for each in orders if (assigned_payer(each), bytes(each.nonce)) in found.failed]
+            failed = [each for each in orders if (assigned_payer(each), bytes(each.nonce)) in batch_outcome.failed]
             self._sender.lost_gas.record(receipt, [reverted_payment(each, share) for each in failed])
-        observed = [ObservedTransfer(domain.chain_id, transfer, step) for transfer in found.captured.values()]
+        observed = [ObservedTransfer(domain.chain_id, transfer, step) for transfer in batch_outcome.captured.values()]
         with self._ledger.database.transaction() as tx:
             record_transfers(self._ledger, tx, observed)
             orders = _orders(tx, batch)
@@ -138,15 +138,17 @@ class BatchReconciler:
                 return
             if outcome.counts_code:
                 release_code_gas(tx, [outcome.intent])
-            left = [order for order in orders if (assigned_payer(order), bytes(order.nonce)) not in found.captured]
-            gone = [order.id for order in left if order.state is OrderState.CAPTURED]
+            left = [
+                order for order in orders if (assigned_payer(order), bytes(order.nonce)) not in batch_outcome.captured
+            ]
+            to_reconcile = [order.id for order in left if order.state is OrderState.CAPTURED]
             if step is Finality.FINAL:
                 close_intent(tx, outcome.intent, TxResult.INCLUDED)
-                details = {order.id: _failure(order, receipt, found) for order in left}
-                gone += _fail(self._ledger, tx, left, details)
+                details = {order.id: _failure(order, receipt, batch_outcome) for order in left}
+                to_reconcile += _fail(self._ledger, tx, left, details)
             self._ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self._ledger.passed(CrashPoint.RECEIPT_STORED)
-        for id in gone:
+        for id in to_reconcile:
             self._reconcile(id)
 
 
@@ -171,12 +173,12 @@ def _orders(tx: Connection, batch: str) -> list[OrderRecord]:
     return [order for order in locked_all(tx, OrderRecord, ids) if order.capture_batch == batch]
 
 
-def _failure(order: OrderRecord, receipt: ChainReceipt, found: BatchOutcome) -> dict[str, str]:
+def _failure(order: OrderRecord, receipt: ChainReceipt, batch_outcome: BatchOutcome) -> dict[str, str]:
     """Return the details of a capture that failed. Raises `Incomplete` if the receipt lacks its outcome."""
     details = {"transaction": receipt.transaction_hash}
     if not receipt.succeeded:
         return details | {"reason": "reverted"}
-    failed = found.failed.get((assigned_payer(order), bytes(order.nonce)))
+    failed = batch_outcome.failed.get((assigned_payer(order), bytes(order.nonce)))
     if failed is None:
         raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the logs of order {order.id}")
     return details | {"reason": "capture_failed", "message": failed.reason}

@@ -63,9 +63,9 @@ def plan_batches(captures: Sequence[BatchedCapture]) -> list[CaptureBatch]:
         else:
             is_long = len(each.order.signature or b"") != _SIGNATURE_SIZE
             same_form.setdefault((each.call.runs_code, is_long), []).append(each)
-    for _, found in sorted(same_form.items()):
-        for first in range(0, len(found), MAX_AUTHORIZATIONS):
-            batches += _split(found[first : first + MAX_AUTHORIZATIONS])
+    for _, alike in sorted(same_form.items()):
+        for first in range(0, len(alike), MAX_AUTHORIZATIONS):
+            batches += _split(alike[first : first + MAX_AUTHORIZATIONS])
     return batches
 
 

@@ -121,9 +121,9 @@ class _ContractReads:
         """Raise `NotCapturable` unless the contract pays this merchant, and the node's errors."""
         if self._usable:
             return
-        found = (self._owner.result(), self._token.result())
-        if found != (self._merchant.payee, self._merchant.domain.contract):
-            raise NotCapturable(id, CaptureObstacle.DOMAIN, f"batch capture of {found[0]} for the token {found[1]}")
+        actual = (self._owner.result(), self._token.result())
+        if actual != (self._merchant.payee, self._merchant.domain.contract):
+            raise NotCapturable(id, CaptureObstacle.DOMAIN, f"batch capture of {actual[0]} for the token {actual[1]}")
         holder = self._restrictions.forbidden(self.forward)
         if holder is not None:
             raise NotCapturable(id, CaptureObstacle.FORBIDDEN, holder)

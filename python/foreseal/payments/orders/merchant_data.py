@@ -30,5 +30,5 @@ def parse_metadata(stored: str | None) -> dict[str, str]:
     """Return the metadata of a stored text; empty without one."""
     if stored is None:
         return {}
-    found: dict[str, str] = json.loads(stored)
-    return found
+    metadata: dict[str, str] = json.loads(stored)
+    return metadata

@@ -54,13 +54,13 @@ class PaymentGroups:
         batch = RequestBatch()
         positions = self._by_payee(payments)
         checks = {
-            key: self._payments[key].begin([payments[each] for each in found], batch, path)
-            for key, found in positions.items()
+            key: self._payments[key].begin([payments[each] for each in group], batch, path)
+            for key, group in positions.items()
         }
         batch.execute(path.node)
         results: dict[int, CheckedPayment | Exception] = {}
-        for key, found in positions.items():
-            results.update(zip(found, checks[key].results(), strict=True))
+        for key, group in positions.items():
+            results.update(zip(group, checks[key].results(), strict=True))
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         return [results[position] for position in range(len(payments))]
 
@@ -74,8 +74,8 @@ class PaymentGroups:
         """
         payments = [each.payment for each in checked]
         results: dict[int, StorageResult] = {**find_duplicates(tx, payments)}
-        for key, found in self._by_payee(payments).items():
-            new = [position for position in found if position not in results]
+        for key, group in self._by_payee(payments).items():
+            new = [position for position in group if position not in results]
             refused = self._payments[key].find_without_room(tx, [checked[position] for position in new])
             results |= {at: refused[payments[at].id] for at in new if payments[at].id in refused}
             new = [position for position in new if position not in results]
@@ -100,7 +100,7 @@ class PaymentGroups:
 
     def _by_payee(self, payments: Sequence[NewPayment]) -> dict[int, list[int]]:
         """Return the positions of payments by the position of their key, in the order of the keys."""
-        found: dict[int, list[int]] = {}
+        groups: dict[int, list[int]] = {}
         for position, payment in enumerate(payments):
-            found.setdefault(self._positions[payment.token, payment.payee], []).append(position)
-        return dict(sorted(found.items()))
+            groups.setdefault(self._positions[payment.token, payment.payee], []).append(position)
+        return dict(sorted(groups.items()))

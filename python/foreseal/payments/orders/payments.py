@@ -101,12 +101,14 @@ class PendingPaymentChecks:
             call: TransactionCall | None = None
             try:
                 if payment.capture:
-                    found = next(calls)
-                    found = found if isinstance(found, Exception) else spent.get(assigned_payer(payment)) or found
-                    if isinstance(found, Exception):
-                        results.append(found)
+                    outcome = next(calls)
+                    outcome = (
+                        outcome if isinstance(outcome, Exception) else spent.get(assigned_payer(payment)) or outcome
+                    )
+                    if isinstance(outcome, Exception):
+                        results.append(outcome)
                         continue
-                    call = found
+                    call = outcome
                 else:
                     self._require_storable(payment, next(positions))
                 results.append(CheckedPayment(payment, self._earliest.number(), call))
@@ -212,25 +214,27 @@ def find_duplicates(tx: Connection, payments: Sequence[NewPayment]) -> dict[int,
         return {}
     ids = stored_ids(tx, [each.id for each in payments])
     used = bound_authorizations(tx, payments[0].chain_id, [each.nonce for each in payments])
-    found: dict[int, DuplicateRecord] = {}
+    duplicates: dict[int, DuplicateRecord] = {}
     for position, payment in enumerate(payments):
         key = (payment.token, assigned_payer(payment), payment.nonce)
         if payment.id in ids:
-            found[position] = DuplicateRecord(f"orders: {payment.id} already exists")
+            duplicates[position] = DuplicateRecord(f"orders: {payment.id} already exists")
         elif key in used:
-            found[position] = DuplicateRecord(f"orders: the authorization of {payment.id} belongs to {used[key]}")
+            duplicates[position] = DuplicateRecord(f"orders: the authorization of {payment.id} belongs to {used[key]}")
         ids.add(payment.id)
         used[key] = ANOTHER_ORDER
-    return found
+    return duplicates
 
 
 def _entries(stored: Sequence[StoredOrder], created: OrderStatus, submitted: OrderStatus) -> list[TimelineEntry]:
-    found = []
+    timeline = []
     for each in stored:
         id, time = each.order.id, each.created
-        found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.STORE_SIGNED, None, str(created), {}))
+        timeline.append(
+            TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.STORE_SIGNED, None, str(created), {})
+        )
         if each.status == submitted:
             details = {} if each.capture_batch is None else {"batch": each.capture_batch}
             before, after = str(created), str(submitted)
-            found.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.CAPTURE, before, after, details))
-    return found
+            timeline.append(TimelineEntry(OrderRecord.__tablename__, id, time, Trigger.CAPTURE, before, after, details))
+    return timeline

@@ -131,22 +131,22 @@ class OrderReconciler:
         """
         with self._ledger.database.reading() as tx:
             order = read(tx, OrderRecord, id)
-        found = find_order_consumption(self._sender.node, order)
+        receipt = find_order_consumption(self._sender.node, order)
         step = (
             None
-            if found is None
-            else block_finality(self._sender.node, self._sender.policy, found.block_number, found.block_hash)
+            if receipt is None
+            else block_finality(self._sender.node, self._sender.policy, receipt.block_number, receipt.block_hash)
         )
-        if found is not None and step is None:
-            raise ChainReorganized(f"transaction {found.transaction_hash} left its block during the read")
+        if receipt is not None and step is None:
+            raise ChainReorganized(f"transaction {receipt.transaction_hash} left its block during the read")
         with self._ledger.database.transaction() as tx:
             order = locked(tx, OrderRecord, id)
-            if found is None or step is None:
+            if receipt is None or step is None:
                 self._reopen(tx, order)
-            elif canceled(found, order.token, assigned_payer(order), order.nonce):
-                self._canceled(tx, order, found, step)
+            elif canceled(receipt, order.token, assigned_payer(order), order.nonce):
+                self._canceled(tx, order, receipt, step)
             else:
-                self._captured(tx, order, found, step)
+                self._captured(tx, order, receipt, step)
 
     def expire(self, id: str) -> None:
         """Record that an authorization can never be used any more.
@@ -225,15 +225,15 @@ class OrderReconciler:
 
     def _captured(self, tx: Connection, order: OrderRecord, receipt: ChainReceipt, step: StatusStep) -> bool:
         """Record the transfers of a receipt that used this authorization. Return True if there was one."""
-        found = [
+        matching = [
             candidate
             for candidate in transfers(receipt, order.token)
             if (candidate.sender, candidate.recipient, candidate.nonce, candidate.checkout)
             == (order.payer, order.payee, order.nonce, order.checkout)
         ]
-        for transfer in found:
+        for transfer in matching:
             record_transfer(self._ledger, tx, ObservedTransfer(order.chain_id, transfer, step))
-        return bool(found)
+        return bool(matching)
 
     def _canceled(self, tx: Connection, order: OrderRecord, receipt: ChainReceipt, step: StatusStep) -> None:
         """Record that the authorization of an order was canceled on the chain.

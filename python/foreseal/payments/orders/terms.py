@@ -134,16 +134,16 @@ def order_typed_data(order: SignedOrder, domain: Domain) -> dict[str, object]:
 
 def permit(order: SignedOrder) -> Permit:
     """Return the permit that the buyer signs, for an order with a permit."""
-    found = message(order)
-    assert isinstance(found, Permit)
-    return found
+    typed_message = message(order)
+    assert isinstance(typed_message, Permit)
+    return typed_message
 
 
 def authorization(order: SignedOrder) -> ReceiveAuthorization:
     """Return the authorization that the buyer signs, for an order with a fixed amount."""
-    found = message(order)
-    assert isinstance(found, ReceiveAuthorization)
-    return found
+    typed_message = message(order)
+    assert isinstance(typed_message, ReceiveAuthorization)
+    return typed_message
 
 
 def stored_signature(order: OrderRecord) -> bytes:

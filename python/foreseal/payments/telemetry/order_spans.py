@@ -150,8 +150,8 @@ class OrderSpans:
             return id
         if id not in self._orders:
             with self._database.reading() as tx:
-                found = tx.execute(select(RefundRecord.order_id).where(RefundRecord.id == id)).scalar()
-            self._orders.add(id, found)
+                order_id = tx.execute(select(RefundRecord.order_id).where(RefundRecord.id == id)).scalar()
+            self._orders.add(id, order_id)
         return self._orders[id]
 
     def _read_progress(self, entry: TimelineEntry, time: int) -> _Progress:
@@ -159,20 +159,20 @@ class OrderSpans:
         if entry.before is None:
             return _Progress(time, time)
         with self._database.reading() as tx:
-            found = entries(tx, entry.subject, entry.subject_id)
-        same = [index for index, each in enumerate(found) if _key(each) == _key(entry)]
-        before = found[: same[-1]] if same else found
+            recorded = entries(tx, entry.subject, entry.subject_id)
+        same = [index for index, each in enumerate(recorded) if _key(each) == _key(entry)]
+        before = recorded[: same[-1]] if same else recorded
         if not before:
             return _Progress(time, time)
         return _Progress(before[0].time * NANOSECONDS, before[-1].time * NANOSECONDS)
 
     def _attributes(self, order_id: str, subject: str, id: str) -> dict[str, str | int]:
-        found: dict[str, str | int] = {"foreseal.chain.id": self._ids.chain_id, "foreseal.order.id": order_id}
+        attributes: dict[str, str | int] = {"foreseal.chain.id": self._ids.chain_id, "foreseal.order.id": order_id}
         if self._ids.merchant is not None:
-            found["foreseal.merchant"] = self._ids.merchant
+            attributes["foreseal.merchant"] = self._ids.merchant
         if subject != ORDERS:
-            found[f"foreseal.{OBJECTS[subject]}.id"] = id
-        return found
+            attributes[f"foreseal.{OBJECTS[subject]}.id"] = id
+        return attributes
 
 
 def _key(entry: TimelineEntry) -> tuple[int, str, str | None, str]:

@@ -40,9 +40,9 @@ class CallEstimates:
 
     def require_chain(self) -> None:
         """Raise `WrongChain` unless the node has the configured chain id."""
-        found = self._chain_id.result()
-        if found != self._configured:
-            raise WrongChain(f"the node has chain id {found}, configured is {self._configured}")
+        node_chain_id = self._chain_id.result()
+        if node_chain_id != self._configured:
+            raise WrongChain(f"the node has chain id {node_chain_id}, configured is {self._configured}")
 
     def head(self) -> BlockHead:
         """Return the pending block, or the latest if the node has none. Raises `Incomplete` without either."""

@@ -110,8 +110,8 @@ class HttpSigner:
         return bytes.fromhex(text[2:])
 
     def _verify(self, digest: bytes, signature: bytes) -> None:
-        (found,) = recover_addresses([digest], [signature])
-        if found != self._address:
+        (recovered,) = recover_addresses([digest], [signature])
+        if recovered != self._address:
             raise SignerUnavailable(f"the signer returned a signature of another key than that of {self._address}")
 
 

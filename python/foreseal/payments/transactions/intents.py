@@ -153,8 +153,8 @@ class TransactionIntents:
         """
         mine = (AccountRecord.chain_id == self.chain_id) & (AccountRecord.address == self.account.address)
         query = select(AccountRecord.next_nonce).where(mine).with_for_update()
-        found = tx.execute(query).scalar_one_or_none()
-        if found is None:
+        next_nonce = tx.execute(query).scalar_one_or_none()
+        if next_nonce is None:
             # If another process inserted the row first, lock that one.
             ensure(
                 tx,
@@ -165,8 +165,8 @@ class TransactionIntents:
                     AccountRecord.next_nonce: minimum,
                 },
             )
-            found = tx.execute(query).scalar_one()
-        nonce = max(int(found), minimum)
+            next_nonce = tx.execute(query).scalar_one()
+        nonce = max(int(next_nonce), minimum)
         tx.execute(update(AccountRecord).where(mine).values({AccountRecord.next_nonce: nonce + count}))
         return nonce
 
@@ -223,21 +223,21 @@ def _closed(ending: TxResult) -> ColumnValues:
 
 def read_intent(tx: Connection, intent: int) -> tuple[TransactionRecord, list[AttemptRecord]]:
     """Return an intent and its attempts, newest last."""
-    found = fetch_one(tx, select(TransactionRecord).where(TransactionRecord.id == intent))
+    record = fetch_one(tx, select(TransactionRecord).where(TransactionRecord.id == intent))
     of_it = select(AttemptRecord).where(AttemptRecord.transaction_id == intent).order_by(AttemptRecord.ordinal)
-    return found, fetch_all(tx, of_it)
+    return record, fetch_all(tx, of_it)
 
 
 def read_new_intents(tx: Connection, purpose: Purpose, subjects: Sequence[str]) -> list[tuple[str, bytes]]:
     """Return subject and first bytes of the open intents of these subjects, ordered by account nonce."""
-    found: list[tuple[int, str, bytes]] = []
+    intents: list[tuple[int, str, bytes]] = []
     columns = (TransactionRecord.account_nonce, TransactionRecord.subject, AttemptRecord.raw)
     for chunk in chunks(subjects):
         mine = (TransactionRecord.purpose == purpose) & TransactionRecord.subject.in_(chunk)
         new = TransactionRecord.ending.is_(None) & (AttemptRecord.ordinal == 0)
         query = select(*columns).join(AttemptRecord, AttemptRecord.transaction_id == TransactionRecord.id)
-        found += [(nonce, subject, bytes(raw)) for nonce, subject, raw in tx.execute(query.where(mine, new))]
-    return [(subject, raw) for _, subject, raw in sorted(found)]
+        intents += [(nonce, subject, bytes(raw)) for nonce, subject, raw in tx.execute(query.where(mine, new))]
+    return [(subject, raw) for _, subject, raw in sorted(intents)]
 
 
 def record_rejection(tx: Connection, intent: int, message: str | None, since: int | None) -> None:
@@ -249,5 +249,5 @@ def record_rejection(tx: Connection, intent: int, message: str | None, since: in
 def newest_ordinal(tx: Connection, intent: int) -> int:
     """Return the ordinal of the newest attempt, and lock the intent until the transaction ends."""
     tx.execute(select(TransactionRecord.id).where(TransactionRecord.id == intent).with_for_update())
-    found = select(func.max(AttemptRecord.ordinal)).where(AttemptRecord.transaction_id == intent)
-    return int(tx.execute(found).scalar_one())
+    query = select(func.max(AttemptRecord.ordinal)).where(AttemptRecord.transaction_id == intent)
+    return int(tx.execute(query).scalar_one())

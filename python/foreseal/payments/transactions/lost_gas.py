@@ -77,8 +77,8 @@ class LostGasTotals:
 def read_lost_gas(tx: Connection, chain_id: int, now: float) -> LostGasTotals:
     """Return the gas lost on a chain. `now` is Unix time in seconds."""
     query = select(LostGasRecord.has_code, func.sum(LostGasRecord.gas)).where(_counts(chain_id, now))
-    found = {bool(has_code): int(gas) for has_code, gas in tx.execute(query.group_by(LostGasRecord.has_code))}
-    return LostGasTotals(sum(found.values()), found.get(True, 0))
+    gas_by_code = {bool(has_code): int(gas) for has_code, gas in tx.execute(query.group_by(LostGasRecord.has_code))}
+    return LostGasTotals(sum(gas_by_code.values()), gas_by_code.get(True, 0))
 
 
 def _spent_by_code(lost_gas: int, fees: FeeSettings) -> str:
@@ -214,13 +214,13 @@ class LostGas:
         return refused
 
     def _by_payer(self, tx: Connection, payers: Collection[str]) -> dict[str, int]:
-        found: dict[str, int] = {}
+        gas_by_payer: dict[str, int] = {}
         for chunk in chunks(sorted(set(payers))):
             query = select(LostGasRecord.payer, func.sum(LostGasRecord.gas)).where(
                 _counts(self._chain_id, self._ledger.clock()), LostGasRecord.payer.in_(chunk)
             )
-            found |= {payer: int(gas) for payer, gas in tx.execute(query.group_by(LostGasRecord.payer))}
-        return found
+            gas_by_payer |= {payer: int(gas) for payer, gas in tx.execute(query.group_by(LostGasRecord.payer))}
+        return gas_by_payer
 
     def _with_code(self, payers: Sequence[str]) -> list[str]:
         batch = RequestBatch()
@@ -242,8 +242,8 @@ class LostGas:
         restrictions.add(payment.parties)
         batch.execute(node)
         restrictions.read_policies(node, [payment.parties])
-        found = head.result() or node.head("pending")
-        is_late = payment.end is not None and found is not None and found.timestamp >= payment.end
+        block_head = head.result() or node.head("pending")
+        is_late = payment.end is not None and block_head is not None and block_head.timestamp >= payment.end
         is_stopped = _answer(paused, default=False) or _is_forbidden(restrictions, payment.parties)
         return not (is_late or is_stopped), any(_answer(code, b"") for code in codes)
 

@@ -68,8 +68,8 @@ def ordinary_gas(data: bytes) -> int | None:
 
 def _gas(data: bytes) -> int | None:
     """Return the ordinary gas of a call; that of a multicall within a multicall is 0."""
-    found = _by_selector().get(data[:4])
-    return None if found is None else found.base + (found.item * _count(data) if found.item else 0)
+    rate = _by_selector().get(data[:4])
+    return None if rate is None else rate.base + (rate.item * _count(data) if rate.item else 0)
 
 
 @cache

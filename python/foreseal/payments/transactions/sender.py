@@ -329,7 +329,7 @@ class TransactionSender:
         return TransactionOutcome(row.id, step=TxStatus.FAILED, reason="account_nonce_used")
 
     def _landed(self, hashes: list[str]) -> ChainReceipt | None:
-        return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
+        return next((receipt for hash in hashes if (receipt := self.node.receipt(hash)) is not None), None)
 
     def deliver_new(self, purpose: Purpose, subjects: Sequence[str]) -> dict[str, DeliveryResult]:
         """Send the bytes of new intents, in the order of their account nonces. Return the result of each subject."""
@@ -349,9 +349,9 @@ class TransactionSender:
             self.node.send(history[-1].raw)
         except ChainError as raised:
             error = raised
-        found = _delivery_result(error, len(history))
+        delivery = _delivery_result(error, len(history))
         self.ledger.passed(CrashPoint.TRANSACTION_SENT)
-        return found
+        return delivery
 
 
 def _delivery_result(error: ChainError | None, attempts: int) -> DeliveryResult:

@@ -56,7 +56,7 @@ class LocalSigner:
 
     def sign(self, chain_id: int, transactions: Sequence[UnsignedTransaction]) -> list[RawTransaction]:
         """Sign transactions. Raises nothing."""
-        found: list[RawTransaction] = []
+        raw_transactions: list[RawTransaction] = []
         # The core signs a run of transactions with the same fees and consecutive nonces.
         numbered = list(enumerate(transactions))
         for (quote, _), run in groupby(numbered, key=lambda item: (item[1].quote, item[1].nonce - item[0])):
@@ -64,5 +64,5 @@ class LocalSigner:
             specs = [(bytes.fromhex(each.target[2:]), 0, each.gas, each.data) for each in batch]
             fees = (quote.fee, quote.priority_fee)
             signed = sign_transactions(bytes(self.account.key), chain_id, fees, batch[0].nonce, specs)
-            found += [RawTransaction(raw, hash) for raw, hash in signed]
-        return found
+            raw_transactions += [RawTransaction(raw, hash) for raw, hash in signed]
+        return raw_transactions

@@ -49,16 +49,16 @@ def find_use(node: ChainNode, token: str, payer: str, nonce: bytes, since: int) 
     """
     topics: Topics = ((AUTHORIZATION_USED, CANCELED), (address_topic(payer),), (nonce,))
     for used in newest_logs(node, token, topics, since):
-        found = AuthorizationUse(
+        use = AuthorizationUse(
             used.transaction_hash, used.block_number, used.block_hash, used.topics[0] == CANCELED, None, 0
         )
-        if found.is_canceled:
-            return found
+        if use.is_canceled:
+            return use
         sent: Topics = ((TRANSFERRED,), (address_topic(payer),))
         for log in _logs_of_block(node, token, sent, used.block_number):
             if (log.transaction_hash, log.log_index) == (used.transaction_hash, used.log_index + 1):
-                return replace(found, recipient=topic_address(log.topics[2]), amount=log_amount(log))
-        return found
+                return replace(use, recipient=topic_address(log.topics[2]), amount=log_amount(log))
+        return use
     return None
 
 

@@ -82,10 +82,10 @@ class Balance:
 
     def total(self, *receivers: Receiver) -> Sums:
         """Return the sums of some receivers of one token, or of all if none is given."""
-        found = Sums()
+        total = Sums()
         for receiver in receivers or self.sums:
-            found.add(self.sums.get(receiver, Sums()))
-        return found
+            total.add(self.sums.get(receiver, Sums()))
+        return total
 
 
 def balance(tx: Connection) -> Balance:
@@ -114,12 +114,12 @@ def _add_transfers(tx: Connection, sums: dict[Receiver, Sums]) -> None:
     columns: list[Any] = [*uses, *sum_columns(tx, type_coerce(TransferRecord.amount, Units()))]
     query: Select[Any] = select(*columns).outerjoin(UnmatchedTransferRecord, _SAME).group_by(*columns[: len(uses)])
     for token, account, reason, has_order, has_grant, *limbs in tx.execute(query):
-        found, amount = sums[Receiver(token, account)], join_sum(limbs)
+        receiver_sums, amount = sums[Receiver(token, account)], join_sum(limbs)
         if reason is not Reason.SWEEP:  # the contract's receipt of the same money is a row of its own
-            found.received += amount
-            found.unmatched += amount if reason is not None else 0
-        found.captured += amount if has_order else 0
-        found.granted += amount if has_grant else 0
+            receiver_sums.received += amount
+            receiver_sums.unmatched += amount if reason is not None else 0
+        receiver_sums.captured += amount if has_order else 0
+        receiver_sums.granted += amount if has_grant else 0
 
 
 def _transfer_faults(tx: Connection) -> Iterator[BalanceFault]:

@@ -72,9 +72,9 @@ class LogReader:
 
     def pending(self) -> list[ChainLog]:
         """Return the pre-confirmed logs. Raises the node's errors."""
-        found = FoundLogs()
-        self._add(found, self._node().logs(self.filter("pending", "pending")))
-        return found.logs
+        collected = FoundLogs()
+        self._add(collected, self._node().logs(self.filter("pending", "pending")))
+        return collected.logs
 
     def read(
         self, first: int, last: int, skipped: Collection[int] = (), is_new: Callable[[int], bool] = _always
@@ -83,32 +83,32 @@ class LogReader:
 
         Raises `NoResponse`, and other errors of the node if it rejects many blocks.
         """
-        found = FoundLogs()
-        self._read(found, (first, last), skipped, is_new)
-        return found
+        collected = FoundLogs()
+        self._read(collected, (first, last), skipped, is_new)
+        return collected
 
     def _read(
-        self, found: FoundLogs, blocks: tuple[int, int], skipped: Collection[int], is_new: Callable[[int], bool]
+        self, collected: FoundLogs, blocks: tuple[int, int], skipped: Collection[int], is_new: Callable[[int], bool]
     ) -> None:
         first, last = blocks
         if first > last:
             return
         gap = next((number for number in skipped if first <= number <= last), None)
         if gap is not None:
-            self._read(found, (first, gap - 1), skipped, is_new)
-            self._read(found, (gap + 1, last), skipped, is_new)
+            self._read(collected, (first, gap - 1), skipped, is_new)
+            self._read(collected, (gap + 1, last), skipped, is_new)
             return
         try:
-            self._add(found, self._node().logs(self.filter(first, last)), is_new)
+            self._add(collected, self._node().logs(self.filter(first, last)), is_new)
         except UNREAD as error:
             if first == last:
-                self._read_pages(found, first, error, is_new)
+                self._read_pages(collected, first, error, is_new)
                 return
             middle = (first + last) // 2
-            self._read(found, (first, middle), skipped, is_new)
-            self._read(found, (middle + 1, last), skipped, is_new)
+            self._read(collected, (first, middle), skipped, is_new)
+            self._read(collected, (middle + 1, last), skipped, is_new)
 
-    def _read_pages(self, found: FoundLogs, number: int, error: ChainError, is_new: Callable[[int], bool]) -> None:
+    def _read_pages(self, collected: FoundLogs, number: int, error: ChainError, is_new: Callable[[int], bool]) -> None:
         """Read one block in pages. Nodes without the method leave it unread, with the error of the first attempt."""
         of_block = FoundLogs()
         cursor: str | None = None
@@ -120,20 +120,20 @@ class LogReader:
                 if cursor is None:
                     break
         except UNREAD:
-            if len(found.unread) >= _MAX_UNREAD:
+            if len(collected.unread) >= _MAX_UNREAD:
                 raise error from None
             # A node that rejects a query without results has another problem than their size.
             self._node().logs(LogFilter(self._watch.token, ((bytes(32),),), number, number))
-            found.unread[number] = str(error)
+            collected.unread[number] = str(error)
             return
-        found.merge(of_block)
+        collected.merge(of_block)
 
-    def _add(self, found: FoundLogs, logs: Iterable[ChainLog], is_new: Callable[[int], bool] = _always) -> None:
+    def _add(self, collected: FoundLogs, logs: Iterable[ChainLog], is_new: Callable[[int], bool] = _always) -> None:
         for log in logs:
             if log_amount(log) >= self._watch.min_transfer or self._counted & {*log.topics[1:]}:
-                found.logs.append(log)
+                collected.logs.append(log)
             elif is_new(log.block_number):
-                found.ignored += 1
+                collected.ignored += 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ def find_earlier_transfers(tx: Connection, orders: Sequence[BindableOrder]) -> E
     )
     query = select(TransferRecord, UnmatchedTransferRecord.order_id).join(UnmatchedTransferRecord, unmatched)
     for ids in chunks(list(wanted)):
-        found = query.where(UnmatchedTransferRecord.order_id.in_(ids)).with_for_update(of=TransferRecord)
-        for row, id in list(fetch_pairs(tx, found)):
+        statement = query.where(UnmatchedTransferRecord.order_id.in_(ids)).with_for_update(of=TransferRecord)
+        for row, id in list(fetch_pairs(tx, statement)):
             order = wanted[str(id)]
             nonce = None if row.nonce is None else bytes(row.nonce)
             if (row.sender, nonce, row.checkout) != (order.payer, order.nonce, order.checkout):

@@ -21,12 +21,12 @@ def lock_payers(tx: Connection, chain_id: int, payers: Collection[str]) -> None:
 
 def payers_with_grants(tx: Connection, chain_id: int, payers: Collection[str]) -> set[str]:
     """Return those of the payers that have grants. They must be locked."""
-    found: set[str] = set()
+    with_grants: set[str] = set()
     for chunk in chunks(sorted(payers)):
         mine = (AuthorizationRecord.chain_id == chain_id) & AuthorizationRecord.payer.in_(chunk)
         query = select(AuthorizationRecord.payer).where(mine, AuthorizationRecord.grant_id.is_not(None)).distinct()
-        found |= set(tx.execute(query).scalars())
-    return found
+        with_grants |= set(tx.execute(query).scalars())
+    return with_grants
 
 
 def find_grant(tx: Connection, observed: ObservedTransfer) -> tuple[str | None, TransferRecord | None]:

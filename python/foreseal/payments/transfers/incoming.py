@@ -17,11 +17,11 @@ A = TypeVar("A", str, bytes)
 
 def incoming(receipt: ChainReceipt, watch: WatcherSettings) -> list[Transfer]:
     """Return the transfers of a receipt to the merchant, without forwards of a batch and those below the minimum."""
-    found = [each for each in transfers(receipt, watch.token) if each.recipient in watch.recipients]
+    received = [each for each in transfers(receipt, watch.token) if each.recipient in watch.recipients]
     if watch.batch_capture is not None:
-        moved = [(each, each.sender, each.recipient, each.amount) for each in found]
-        found = _without_forwards(moved, watch.batch_capture)
-    return [each for each in found if each.amount >= watch.min_transfer]
+        moved = [(each, each.sender, each.recipient, each.amount) for each in received]
+        received = _without_forwards(moved, watch.batch_capture)
+    return [each for each in received if each.amount >= watch.min_transfer]
 
 
 def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[ChainLog]:
@@ -36,18 +36,18 @@ def without_forwards(logs: Sequence[ChainLog], watch: WatcherSettings) -> list[C
     for log in logs:
         by_transaction.setdefault(log.transaction_hash, {})[log.log_index] = log
     kept: list[ChainLog] = []
-    for found in by_transaction.values():
-        in_order = [found[index] for index in sorted(found)]
+    for by_index in by_transaction.values():
+        in_order = [by_index[index] for index in sorted(by_index)]
         moved = [(log, log.topics[1], log.topics[2], log_amount(log)) for log in in_order]
         kept += _without_forwards(moved, contract)
     return [log for log in kept if log_amount(log) >= watch.min_transfer]
 
 
-def _without_forwards(found: Sequence[tuple[T, A, A, int]], contract: A) -> list[T]:
+def _without_forwards(moved: Sequence[tuple[T, A, A, int]], contract: A) -> list[T]:
     """Return transfers, given with sender, recipient and amount, without those of the sums that they brought."""
     kept: list[T] = []
     received = 0
-    for each, sender, recipient, amount in found:
+    for each, sender, recipient, amount in moved:
         if recipient == contract:
             received += amount
         elif sender == contract and amount == received:

@@ -88,15 +88,15 @@ def record_transfers(ledger: Ledger, tx: Connection, observed: Sequence[Observed
 
 def _stored(tx: Connection, observed: Sequence[ObservedTransfer]) -> dict[TransferKey, TransferRecord]:
     """Return the rows of these transfers, locked."""
-    found: dict[TransferKey, TransferRecord] = {}
+    rows: dict[TransferKey, TransferRecord] = {}
     if not observed:
-        return found
+        return rows
     chain_id = TransferRecord.chain_id == observed[0].chain_id
     for hashes in chunks(sorted({each.transfer.log.transaction_hash for each in observed})):
         query = select(TransferRecord).where(chain_id, TransferRecord.transaction_hash.in_(hashes))
         for row in fetch_each(tx, query.with_for_update()):
-            found[row.transaction_hash, row.position] = row
-    return found
+            rows[row.transaction_hash, row.position] = row
+    return rows
 
 
 def _update(
@@ -223,7 +223,7 @@ def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Tra
     for chunk in chunks(ids):
         paid |= set(tx.execute(select(TransferRecord.order_id).where(TransferRecord.order_id.in_(chunk))).scalars())
     ended = ended_transfers(tx, new)
-    found: dict[TransferKey, OrderRecord] = {}
+    captured: dict[TransferKey, OrderRecord] = {}
     for each in new:
         if each.key in ended:
             continue
@@ -231,8 +231,8 @@ def _plain_captures(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Tra
         if order is None or order.id in paid or order.checkout is not None:
             continue
         if unpaid_reason(order, None, each.transfer, by_authorization=True) is None:
-            found[each.key] = order
-    return found
+            captured[each.key] = order
+    return captured
 
 
 def _unrelated(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[TransferKey, ObservedTransfer]:
@@ -253,13 +253,13 @@ def _unrelated(tx: Connection, new: Sequence[ObservedTransfer]) -> dict[Transfer
         query = select(OrderRecord.memo).where(OrderRecord.memo.in_(memos))
         known |= {bytes(memo) for memo in tx.execute(query).scalars()}
     referring: Counter[bytes | None] = Counter()
-    found: dict[TransferKey, ObservedTransfer] = {}
+    unrelated: dict[TransferKey, ObservedTransfer] = {}
     for each in candidates:
         memo = each.transfer.memo
         referring[memo] += 1
         if each.transfer.sender not in granted and (memo not in known or referring[memo] > _MAX_REFERRING):
-            found[each.key] = each
-    return found
+            unrelated[each.key] = each
+    return unrelated
 
 
 def _capture(ledger: Ledger, tx: Connection, captured: Sequence[tuple[ObservedTransfer, OrderRecord]]) -> None:

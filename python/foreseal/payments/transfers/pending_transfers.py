@@ -75,8 +75,8 @@ class PendingTransfers:
         if not self._keys <= logs.keys():
             return None
         fresh = [log for key, log in logs.items() if key not in self._keys and _amount(log) >= self._watch.min_transfer]
-        found = self._transfers(fresh, latest.number)
-        return None if found is None else PendingGrowth(frozenset(logs), found)
+        gained = self._transfers(fresh, latest.number)
+        return None if gained is None else PendingGrowth(frozenset(logs), gained)
 
     def record(self, ledger: Ledger, tx: Connection, growth: PendingGrowth) -> None:
         """Record the gained transfers in the caller's transaction."""
@@ -99,12 +99,12 @@ class PendingTransfers:
         read = read_receipts(lambda: self._node, dict.fromkeys(_key(log)[0] for log in fresh))
         if read.unread:
             return None
-        found: list[Transfer] = []
+        arrived: list[Transfer] = []
         for receipt in read.receipts.values():
             if receipt is None or receipt.block_number <= latest:
                 return None
-            found += incoming(receipt, self._watch)
-        return tuple(found)
+            arrived += incoming(receipt, self._watch)
+        return tuple(arrived)
 
 
 def _key(log: Mapping[str, Any]) -> LogKey:

@@ -31,14 +31,14 @@ def find_by_authorizations(tx: Connection, new: Sequence[ObservedTransfer]) -> d
         for each in new
         if each.transfer.nonce is not None
     }
-    found: dict[TransferKey, str] = {}
+    order_ids: dict[TransferKey, str] = {}
     for nonces in chunks([nonce for _, _, nonce in wanted]):
         same = (AuthorizationRecord.chain_id == new[0].chain_id) & AuthorizationRecord.nonce.in_(nonces)
         for row in fetch_each(tx, select(AuthorizationRecord).where(same)):
             key = wanted.get((row.contract, row.payer, bytes(row.nonce)))
             if key is not None and row.order_id is not None:
-                found[key] = row.order_id
-    return found
+                order_ids[key] = row.order_id
+    return order_ids
 
 
 def find_by_nonce(tx: Connection, observed: ObservedTransfer) -> tuple[OrderRecord | None, bool]:
@@ -75,8 +75,8 @@ def _find_by_authorization(tx: Connection, observed: ObservedTransfer) -> OrderR
         AuthorizationRecord.payer == observed.transfer.sender,
         AuthorizationRecord.nonce == observed.transfer.nonce,
     )
-    found = tx.execute(select(AuthorizationRecord.order_id).where(same)).scalar_one_or_none()
-    return None if found is None else locked(tx, OrderRecord, found)
+    order_id = tx.execute(select(AuthorizationRecord.order_id).where(same)).scalar_one_or_none()
+    return None if order_id is None else locked(tx, OrderRecord, order_id)
 
 
 def find_by_memo(tx: Connection, observed: ObservedTransfer) -> OrderRecord | None:

@@ -53,9 +53,9 @@ class SetAsideStore:
     def load(self, tx: Connection, now: int) -> SetAside:
         """Return all rows, and the one that waits longest for its next attempt."""
         order = (SetAsideRecord.due, SetAsideRecord.block_number, SetAsideRecord.transaction_hash)
-        found = fetch_all(tx, select(SetAsideRecord).where(self._mine).order_by(*order))
-        rows = {(row.block_number, row.transaction_hash): row for row in found}
-        retried = next(iter(rows)) if found and found[0].due <= now else None
+        ordered = fetch_all(tx, select(SetAsideRecord).where(self._mine).order_by(*order))
+        rows = {(row.block_number, row.transaction_hash): row for row in ordered}
+        retried = next(iter(rows)) if ordered and ordered[0].due <= now else None
         return SetAside(rows, retried)
 
     def save(self, tx: Connection, before: SetAside, unread: Mapping[UnreadKey, str], now: int) -> None:

@@ -36,13 +36,13 @@ def find_end(tx: Connection, row: TransferRecord) -> TransferEnd | None:
 
 def ended_transfers(tx: Connection, transfers: Sequence[ObservedTransfer]) -> set[TransferKey]:
     """Return the keys of the transfers that have an end."""
-    found: set[TransferKey] = set()
+    ended: set[TransferKey] = set()
     for hashes in chunks(sorted({each.transfer.log.transaction_hash for each in transfers})):
         same = TransferEndRecord.chain_id == transfers[0].chain_id
         query = select(TransferEndRecord.transaction_hash, TransferEndRecord.position)
         rows = tx.execute(query.where(same, TransferEndRecord.transaction_hash.in_(hashes)))
-        found |= {(row.transaction_hash, row.position) for row in rows}
-    return found
+        ended |= {(row.transaction_hash, row.position) for row in rows}
+    return ended
 
 
 def reopen_transfer(tx: Connection, row: TransferRecord) -> None:

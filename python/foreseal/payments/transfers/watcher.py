@@ -71,7 +71,7 @@ class _BlockRange:
     """Stored rows of these blocks, and rows below whose block is no longer on the chain."""
     older: Sequence[TransferRecord]
     """Rows below the range whose step must change."""
-    found: "_FoundTransfers"
+    transfers: "_FoundTransfers"
     """Transfers on the chain in these blocks. The last range includes pre-confirmed ones."""
     pending: Sequence[ChainLog]
     """Pre-confirmed logs, in the last range."""
@@ -277,14 +277,14 @@ class TransferWatcher:
             read.merge(self._reader.read(retried, retried))
         unsealed = [log for log in pending if log.block_number > newest.latest] if last else []
         unread: dict[UnreadKey, str] = {(number, ""): reason for number, reason in read.unread.items()}
-        found = self._transfers([*read.logs, *unsealed], stored_rows, newest.latest, aside, unread)
+        transfers = self._transfers([*read.logs, *unsealed], stored_rows, newest.latest, aside, unread)
         older, stale = self._older(first, newest)
         reached = self._head(end)
         if (reached if last else self._head(tip.number)).hash != tip.hash:
             raise ChainReorganized("the chain was reorganized during a read")
         rows = [*stored_rows, *stale]
         return _BlockRange(
-            first, reached, newest, anchor, cursor, rows, older, found, unsealed, aside, unread, read.ignored
+            first, reached, newest, anchor, cursor, rows, older, transfers, unsealed, aside, unread, read.ignored
         )
 
     def _read_logs(self, first: int, end: int, cursor: int, aside: SetAside) -> tuple[int, FoundLogs]:
@@ -417,14 +417,14 @@ class TransferWatcher:
     def _replace(self, tx: Connection, blocks: _BlockRange) -> None:
         """Apply a range to rows and cursor. Raises `ConcurrentUpdate` if the cursor changed since it was read."""
         self._require_cursor(tx, blocks.cursor)
-        found = blocks.found.keys()
+        keys = blocks.transfers.keys()
         for row in sorted(blocks.stored_rows, key=lambda row: row.order_id or ""):
-            if (row.transaction_hash, row.position) not in found and not blocks.is_unread(row):
+            if (row.transaction_hash, row.position) not in keys and not blocks.is_unread(row):
                 self._vanish(tx, row)
         before = {(row.transaction_hash, row.position): row for row in blocks.stored_rows}
         changed: list[ObservedTransfer] = []
         for transfer in sorted(
-            blocks.found.changed, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)
+            blocks.transfers.changed, key=lambda transfer: (transfer.log.block_number, transfer.log.log_index)
         ):
             step = classify_finality(self._watch.policy, transfer.log.block_number, blocks.newest)
             observed = ObservedTransfer(self._watch.chain_id, transfer, step, self._watch.batch_capture)
@@ -445,7 +445,7 @@ class TransferWatcher:
     def _deepen(self, tx: Connection, blocks: _BlockRange) -> None:
         """Move rows that are still on the chain in the same blocks to their current step."""
         moving: dict[StatusStep, list[TransferRecord]] = {}
-        for row in (*blocks.older, *blocks.found.unchanged):
+        for row in (*blocks.older, *blocks.transfers.unchanged):
             finality = classify_finality(self._watch.policy, row.block_number, blocks.newest)
             if finality is not row.step:
                 moving.setdefault(finality, []).append(row)

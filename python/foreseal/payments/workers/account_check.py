@@ -37,14 +37,14 @@ class AccountCheck:
         node = self._node()
         if node.head is None:
             return {}
-        found: dict[str, WaitingAccount] = {}
+        waiting_accounts: dict[str, WaitingAccount] = {}
         for address, account in node.accounts.items():
             if account.next_nonce is None:
                 continue
             waiting = first_waiting(tx, self._chain_id, address, account.next_nonce)
             if waiting is not None:
-                found[address] = WaitingAccount(waiting, max(node.head.number - waiting.since_block, 0))
-        return found
+                waiting_accounts[address] = WaitingAccount(waiting, max(node.head.number - waiting.since_block, 0))
+        return waiting_accounts
 
 
 def blocked_reasons(accounts: Mapping[str, WaitingAccount], patience_blocks: int) -> list[Problem]:
@@ -57,11 +57,11 @@ def blocked_reasons(accounts: Mapping[str, WaitingAccount], patience_blocks: int
 
 
 def _message(address: str, waiting: WaitingAccount) -> str:
-    found = waiting.transaction
-    rejection = "" if found.rejection is None else f"; the node rejects it: {found.rejection[:_MAX_REJECTION]}"
+    first = waiting.transaction
+    rejection = "" if first.rejection is None else f"; the node rejects it: {first.rejection[:_MAX_REJECTION]}"
     return (
-        f"no block has included the transaction of {address} with account nonce {found.account_nonce} "
-        f"({found.purpose.value} {found.subject}) for {waiting.blocks} blocks, and all later ones wait for it"
+        f"no block has included the transaction of {address} with account nonce {first.account_nonce} "
+        f"({first.purpose.value} {first.subject}) for {waiting.blocks} blocks, and all later ones wait for it"
         f"{rejection}. `foreseal pay account CONFIG` shows why; "
-        f"`foreseal pay account CONFIG --account {address} --free {found.account_nonce}` ends one that the node rejects"
+        f"`foreseal pay account CONFIG --account {address} --free {first.account_nonce}` ends one that the node rejects"
     )

@@ -101,8 +101,8 @@ class HealthMonitor(HealthChecks[CheckedDatabase]):
     def health(self) -> Health:
         """Return the health with all reasons. Never waits."""
         state, node, checked = self._worker, self._node.result(), self._database.result()
-        found, database = self.node(), self.database()
-        reasons = [*health_report.node_reasons(node), *health_report.ether_reasons(found, "payee", "captures")]
+        checked_node, database = self.node(), self.database()
+        reasons = [*health_report.node_reasons(node), *health_report.ether_reasons(checked_node, "payee", "captures")]
         if not database.reachable:
             reasons.append(reason("database_unreachable", "the database does not respond"))
         reasons += health_report.write_reasons(self._writes.progress.age, MAX_WRITE_AGE)
@@ -124,7 +124,7 @@ class HealthMonitor(HealthChecks[CheckedDatabase]):
             reasons.append(reason("worker_failing", f"the worker failed {state.errors} times in a row"))
         return {
             # An old key without ether leaves the payments to the other payees.
-            "status": health_report.status(reasons, *(["payee_empty"] if _has_usable_payee(found) else [])),
+            "status": health_report.status(reasons, *(["payee_empty"] if _has_usable_payee(checked_node) else [])),
             "reasons": reasons,
             "node": health_report.node_section(node, self._backend.breaker, self._backend.clock()),
             "destinations": [self._destination(each) for each in self._backend.destinations],
@@ -143,14 +143,14 @@ class HealthMonitor(HealthChecks[CheckedDatabase]):
 
     def _stalled(self) -> list[Problem]:
         """Return a reason for each task that hangs or has ended, and for each watcher that fails."""
-        found = health_report.stalled_reasons("worker_stalled", "the worker", self._worker.step_age, self._max_age)
-        found += health_report.stalled_reasons(
+        reasons = health_report.stalled_reasons("worker_stalled", "the worker", self._worker.step_age, self._max_age)
+        reasons += health_report.stalled_reasons(
             "webhooks_stalled", "the webhook dispatcher", self._webhooks.age, MAX_TASK_AGE
         )
         for name, age in self.watcher_ages().items():
             task = f"the watcher of destination {name}"
-            found += health_report.stalled_reasons("watcher_stalled", task, age or 0.0, self._max_age)
-        return found
+            reasons += health_report.stalled_reasons("watcher_stalled", task, age or 0.0, self._max_age)
+        return reasons
 
     def _destination(self, destination: Destination) -> DestinationHealth:
         label, payee = destination.label, self.payee(destination.merchant.payee)

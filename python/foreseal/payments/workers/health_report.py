@@ -93,11 +93,11 @@ def ether_reasons(node: CheckedNode, role: str, unit: str) -> list[Problem]:
     """Return a reason for each account that cannot pay gas for long; `unit` names the accounts' transactions."""
     return [
         reason(
-            f"{role}_{found.status}",
-            f"{address} has {found.balance} wei, enough for about {found.captures_left} {unit}: send ether to it",
+            f"{role}_{account.status}",
+            f"{address} has {account.balance} wei, enough for about {account.captures_left} {unit}: send ether to it",
         )
-        for address, found in node.accounts.items()
-        if found.status in (AccountStatus.LOW, AccountStatus.EMPTY)
+        for address, account in node.accounts.items()
+        if account.status in (AccountStatus.LOW, AccountStatus.EMPTY)
     ]
 
 

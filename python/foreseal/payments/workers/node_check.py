@@ -81,10 +81,10 @@ class NodeCheck:
         batch.execute(self._node)
         checked = replace(self._last, head=None, reason=None)
         try:
-            found, head = chain_id.result(), latest.result()
-            if found != self._chain_id:
+            node_chain_id, head = chain_id.result(), latest.result()
+            if node_chain_id != self._chain_id:
                 checked = replace(
-                    checked, reason=("wrong_chain", f"the node has chain id {found}, not {self._chain_id}")
+                    checked, reason=("wrong_chain", f"the node has chain id {node_chain_id}, not {self._chain_id}")
                 )
             elif head is None:
                 checked = replace(checked, reason=("no_block", "the node has no block"))

@@ -50,13 +50,13 @@ class Scheduler:
 
         Rows whose effect is on the chain have no such query.
         """
-        found = []
+        due = []
         for subject, item in self._items.items():
             if item.receipt_due <= now < item.due and not item.effected:
                 item.receipt_due = now + item.receipt_pause
                 item.receipt_pause = min(2 * item.receipt_pause, MAX_PAUSE)
-                found.append(subject)
-        return found
+                due.append(subject)
+        return due
 
     def record_poll(self, subject: Subject, status: RowStatus | None, now: float, *, effected: bool = False) -> None:
         """Record a poll and the row's `status` after it; None if the poll failed.

@@ -125,15 +125,15 @@ def _trace_ids(backend: Backend) -> TraceIds:
 
 def _configured_targets(configuration: Configuration, environment: Mapping[str, str]) -> dict[str, ConfiguredTarget]:
     """Return the targets of the configuration by id. Raises `SecretError`."""
-    found: dict[str, ConfiguredTarget] = {}
+    targets: dict[str, ConfiguredTarget] = {}
     for number, hook in enumerate(configuration.webhooks):
         try:
             secrets = decode_secrets(hook.secret().text(environment))
         except ValueError as error:
             raise SecretError(f"webhooks[{number}]: {error}") from None
         policy = hook.policy(configuration.serve)
-        found[_hook_id(hook.url)] = ConfiguredTarget(hook.url, secrets, hook.events, policy)
-    return found
+        targets[_hook_id(hook.url)] = ConfiguredTarget(hook.url, secrets, hook.events, policy)
+    return targets
 
 
 def _hook_id(url: str) -> str:

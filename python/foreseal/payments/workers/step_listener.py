@@ -76,11 +76,11 @@ class StepListener:
 
 def _receive(link: WebSocketLink) -> bool:
     """Read the messages that have arrived, at least one. Return True if one is an event."""
-    found = _is_event(link.receive(_SILENCE))
+    has_event = _is_event(link.receive(_SILENCE))
     with contextlib.suppress(TimedOut):
         for _ in range(_MAX_MESSAGES):
-            found |= _is_event(link.receive(0))
-    return found
+            has_event |= _is_event(link.receive(0))
+    return has_event
 
 
 def _is_event(text: str | bytes) -> bool:

@@ -254,7 +254,7 @@ class WebhookDispatcher:
         if status not in _OVERLOADED:
             target.window.succeeded(self._maximum)
             redirect = "; redirects are not followed" if 300 <= status < 400 else ""
-            return DeliveryOutcome(delivery, f"status {status}{redirect}", gone=status == _GONE)
+            return DeliveryOutcome(delivery, f"status {status}{redirect}", is_gone=status == _GONE)
         target.window.overloaded()
         wait = min(parse_retry_after(response.retry_after, now), MAX_RETRY_DELAY)
         target.paused_until = max(target.paused_until, now + wait)

@@ -78,15 +78,15 @@ class CheckedResolver(AbstractResolver):
         if key not in self._lookups:
             self._lookups[key] = self._start(host, port)
             self._lookups[key].add_done_callback(lambda _: self._lookups.pop(key))
-        found: list[ResolveResult] = []
+        addresses: list[ResolveResult] = []
         for kind, _, protocol, _, address in await asyncio.shield(self._lookups[key]):
             checked = str(address[0])
             self._policy.check(checked)
             flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-            found.append(
+            addresses.append(
                 ResolveResult(hostname=host, host=checked, port=port, family=kind, proto=protocol, flags=flags)
             )
-        return found
+        return addresses
 
     async def close(self) -> None:
         """Do nothing: lookups end by themselves."""
@@ -155,9 +155,9 @@ class WebhookHttpTransport:
         session = self._opened()
         try:
             async with session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
-                found = PostResponse(response.status, response.headers.get("retry-after"))
+                post_response = PostResponse(response.status, response.headers.get("retry-after"))
                 await _discard(response)
-                return found
+                return post_response
         except TimeoutError:
             raise PostFailed(f"no response within {ATTEMPT_TIMEOUT:g} s") from None
         except TargetForbidden as error:

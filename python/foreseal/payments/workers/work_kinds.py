@@ -9,7 +9,7 @@ from sqlalchemy import select
 from foreseal.payments.api.backend import Backend
 from foreseal.payments.chain import CachedHeads
 from foreseal.payments.destinations.destination import Destination
-from foreseal.payments.destinations.lookup import DestinationLookup, Found
+from foreseal.payments.destinations.lookup import DestinationLookup, DestinationsById
 from foreseal.payments.ledger import EFFECTED, OrderState
 from foreseal.payments.ledger.models import OrderRecord, PayoutRecord, RefundRecord
 
@@ -35,7 +35,7 @@ class WorkKind:
     name: str
     waiting: Callable[[Backend, CachedHeads], list[str]]
     """Returns the ids of the rows that wait."""
-    find_destinations: Callable[[DestinationLookup, Sequence[str]], Found]
+    find_destinations: Callable[[DestinationLookup, Sequence[str]], DestinationsById]
     advance: Callable[[Destination, str], RowStatus]
     """Takes the next step of a row. Returns its status afterwards."""
     calls_wallets: bool = False

@@ -110,8 +110,8 @@ class WorkerState:
     @property
     def read(self) -> int | None:
         """Block up to which the transfers to all destinations are read; None before the first read of each."""
-        found = [each.read for each in self.progress.values() if each is not None]
-        return min(found) if found and len(found) == len(self.progress) else None
+        read_blocks = [each.read for each in self.progress.values() if each is not None]
+        return min(read_blocks) if read_blocks and len(read_blocks) == len(self.progress) else None
 
     @property
     def latest(self) -> int | None:
@@ -288,16 +288,16 @@ class Worker:
 
     def _receipts(self, hashes: list[str]) -> dict[str, ChainReceipt | None]:
         """Return the receipts of transactions by hash, without those that the node failed to return."""
-        found = self._backend.node.batch([node_requests.receipt(hash) for hash in hashes])
-        pairs = zip(hashes, found, strict=True)
+        answers = self._backend.node.batch([node_requests.receipt(hash) for hash in hashes])
+        pairs = zip(hashes, answers, strict=True)
         return {hash: receipt for hash, receipt in pairs if not isinstance(receipt, ChainError)}
 
     def _submit(self, subjects: list[Subject], moment: ChainNode) -> None:
         """Submit each subject to the pool with its destination, unless it is already in progress."""
-        found = self._find_destinations(subjects)
+        destinations = self._find_destinations(subjects)
         views = {each.name: each.with_node(moment) for each in self._backend.destinations}
         for subject in subjects:
-            destination = found.get(subject)
+            destination = destinations.get(subject)
             with self._lock:
                 if subject in self._busy:
                     continue
@@ -313,13 +313,13 @@ class Worker:
         ids: dict[WorkKind, list[str]] = {}
         for kind, id in subjects:
             ids.setdefault(kind, []).append(id)
-        found: dict[Subject, Destination] = {}
+        destinations: dict[Subject, Destination] = {}
         with self._backend.database.reading() as tx:
             lookup = self._backend.lookup(tx)
             for kind, of_kind in ids.items():
                 rows = kind.find_destinations(lookup, of_kind)
-                found |= {Subject(kind, id): destination for id, destination in rows.items()}
-        return found
+                destinations |= {Subject(kind, id): destination for id, destination in rows.items()}
+        return destinations
 
     def _advance_subject(self, subject: Subject, destination: Destination) -> None:
         """Advance one subject. Its errors do not affect the others."""

@@ -47,10 +47,10 @@ class SellerChannels:
     def get(self, channel_id: str) -> Channel | None:
         """Return the stored channel."""
         with self._database.reading() as tx:
-            found = tx.execute(
+            stored = tx.execute(
                 select(SellerChannelRecord.record).where(SellerChannelRecord.id == channel_id.lower())
             ).scalar_one_or_none()
-        return None if found is None else _read(found)
+        return None if stored is None else _read(stored)
 
     def list(self) -> list[Channel]:
         """Return all channels."""

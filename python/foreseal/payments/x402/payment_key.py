@@ -102,12 +102,12 @@ def granted(payment: PaymentPayload) -> Payment:
     chain_id, token = _chain(payment.accepted), to_checksum_address(payment.accepted.asset)
     if payment.accepted.scheme != BATCH:
         return _signed(payment, chain_id, token)
-    found = validate_payload(GRANTED, payment.payload, "payload")
-    cumulative = int(found.voucher.cumulative)
-    message = bytes32(found.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
+    payload = validate_payload(GRANTED, payment.payload, "payload")
+    cumulative = int(payload.voucher.cumulative)
+    message = bytes32(payload.voucher.channel, "channel") + cumulative.to_bytes(32, "big")
     # A request for the rest repeats the last amount, but is not a copy of the request that the amount paid.
-    nonce = keccak(message + orjson.dumps(payment.payload)) if found.type == "refund" else keccak(message)
-    payer = to_checksum_address(found.channel.payer)
+    nonce = keccak(message + orjson.dumps(payment.payload)) if payload.type == "refund" else keccak(message)
+    payer = to_checksum_address(payload.channel.payer)
     return Payment(PaymentKey(chain_id, BATCH_SETTLEMENT, payer, nonce), token, None, None, None)
 
 
@@ -144,14 +144,14 @@ def _signed(payment: PaymentPayload, chain_id: int, token: str) -> Payment:
     return Payment(key, token, to_checksum_address(terms.witness.to), int(terms.permitted.amount), int(terms.deadline))
 
 
-def _deposit(found: Deposit, chain_id: int, token: str) -> Payment:
-    payer, authorization = to_checksum_address(found.channel.payer), found.deposit.authorization
-    amount = int(found.deposit.amount)
+def _deposit(payload: Deposit, chain_id: int, token: str) -> Payment:
+    payer, authorization = to_checksum_address(payload.channel.payer), payload.deposit.authorization
+    amount = int(payload.deposit.amount)
     if authorization.permit2 is not None:
         key = PaymentKey(chain_id, PERMIT2, payer, int(authorization.permit2.nonce).to_bytes(32, "big"))
         return Payment(key, token, None, amount, int(authorization.permit2.deadline))
     assert authorization.erc3009 is not None
-    nonce = bytes32(build_erc3009_deposit_nonce(found.voucher.channel, authorization.erc3009.salt), "nonce")
+    nonce = bytes32(build_erc3009_deposit_nonce(payload.voucher.channel, authorization.erc3009.salt), "nonce")
     return Payment(
         PaymentKey(chain_id, token, payer, nonce), token, None, amount, int(authorization.erc3009.valid_before)
     )

@@ -104,20 +104,20 @@ def find_status(node: ChainNode, payment: Payment) -> PaymentStatus:
     if not now:
         # The final block was chosen before this check. A nonce that is unused there past the payment's end stays
         # unused.
-        past = final is not None and deadline is not None and final.timestamp > deadline
-        if past and final is not None and not used(node, key, final.number):
+        is_expired = final is not None and deadline is not None and final.timestamp > deadline
+        if is_expired and final is not None and not used(node, key, final.number):
             return PaymentStatus(PaymentFate.UNSETTLED, final=True, final_block=final)
         return PaymentStatus(PaymentFate.OPEN, final=False, final_block=final)
-    found = PaymentStatus(
+    status = PaymentStatus(
         PaymentFate.SPENT, final=final is not None and used(node, key, final.number), final_block=final
     )
     use = spent_by(node, payment)
     if use is None:
-        return found
-    found = replace(found, transaction=use.transaction_hash)
+        return status
+    status = replace(status, transaction=use.transaction_hash)
     if use.is_canceled:
-        return replace(found, fate=PaymentFate.CANCELED)
+        return replace(status, fate=PaymentFate.CANCELED)
     # The payer may have signed a transfer to another account with the same nonce.
     if use.recipient is None or use.recipient != (payment.payee or use.recipient):
-        return found
-    return replace(found, fate=PaymentFate.SETTLED, amount=use.amount)
+        return status
+    return replace(status, fate=PaymentFate.SETTLED, amount=use.amount)

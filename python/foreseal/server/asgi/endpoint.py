@@ -87,10 +87,10 @@ class AsgiEndpoint(Endpoint):
         if isinstance(reply, tuple):
             status, answer, seconds = reply
         else:
-            found = await unless_disconnected(reply, receive)
-            if found is None:
+            answered = await unless_disconnected(reply, receive)
+            if answered is None:
                 return None
-            status, answer, seconds = found
+            status, answer, seconds = answered
         # A plain tuple: creating a named one takes as long as parsing a call.
         return status, handler.response_headers(seconds, view, headers), answer
 

@@ -60,10 +60,10 @@ class Caller:
 
     def at(self, path: str) -> "Caller":
         """Return the same caller at another path of JSON-RPC."""
-        found = self._others.get(path)
-        if found is None:
-            found = self._others[path] = replace(self, tier=self.tier.others[path])
-        return found
+        caller = self._others.get(path)
+        if caller is None:
+            caller = self._others[path] = replace(self, tier=self.tier.others[path])
+        return caller
 
     @property
     def is_permanent(self) -> bool:
@@ -253,8 +253,8 @@ class Callers:
         return address
 
     def _is_proxy(self, address: str) -> bool:
-        found = parse_client_address(address)
-        return found is not None and any(found in network for network in self._proxies)
+        client_address = parse_client_address(address)
+        return client_address is not None and any(client_address in network for network in self._proxies)
 
 
 def _key_in(headers: Headers) -> str:

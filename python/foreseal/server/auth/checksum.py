@@ -33,16 +33,16 @@ def verify_checksum(data: bytes) -> None:
     wrong = [at for at, (byte, form) in enumerate(zip(trailer, _FORM, strict=True)) if form not in (_DIGIT, byte)]
     if wrong:
         raise _error(len(content) + wrong[0] if len(wrong) == 1 else None)
-    found = trailer[_SHA256], trailer[_CRC]
+    stored = trailer[_SHA256], trailer[_CRC]
     expected = _sha256(content), b"%08x" % zlib.crc32(content)
-    if found == expected:
+    if stored == expected:
         return
     # One of content, SHA-256 and CRC-32 was changed: the other two match.
-    if found[0] == expected[0]:
-        raise _error(len(content) + _CRC.start + _first(found[1], expected[1]))
-    if found[1] == expected[1]:
-        raise _error(len(content) + _SHA256.start + _first(found[0], expected[0]))
-    crc = int(found[1], 16) if _HEX.issuperset(found[1]) else 0
+    if stored[0] == expected[0]:
+        raise _error(len(content) + _CRC.start + _first(stored[1], expected[1]))
+    if stored[1] == expected[1]:
+        raise _error(len(content) + _SHA256.start + _first(stored[0], expected[0]))
+    crc = int(stored[1], 16) if _HEX.issuperset(stored[1]) else 0
     raise _error(_changed_byte(zlib.crc32(content) ^ crc, len(content)))
 
 
@@ -50,8 +50,8 @@ def _sha256(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def _first(found: bytes, expected: bytes) -> int:
-    return next(at for at, (byte, other) in enumerate(zip(found, expected, strict=True)) if byte != other)
+def _first(stored: bytes, expected: bytes) -> int:
+    return next(at for at, (byte, other) in enumerate(zip(stored, expected, strict=True)) if byte != other)
 
 
 def _error(offset: int | None) -> ChecksumError:

@@ -28,10 +28,10 @@ def update_keys(folder: Path) -> Iterator[dict[str, ApiKey]]:
             held.callback(os.close, lock)
             _chown_to_owner(lock, folder)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        found = keys.read_keys(path)
-        yield found
+        api_keys = keys.read_keys(path)
+        yield api_keys
         with _writing(path):
-            _replace(path, keys.encode_keys(found))
+            _replace(path, keys.encode_keys(api_keys))
             os.fsync(directory)
 
 

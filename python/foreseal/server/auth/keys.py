@@ -97,10 +97,10 @@ def read_keys(path: Path) -> dict[str, ApiKey]:
         keys = [_key(entry) for entry in _entries(orjson.loads(data))]
     except (ValueError, TypeError) as error:
         raise KeyFileError(f"cannot use the API keys in {path}: {error}") from None
-    found = {key.id: key for key in keys}
-    if len(found) < len(keys):
+    by_id = {key.id: key for key in keys}
+    if len(by_id) < len(keys):
         raise KeyFileError(f"cannot use the API keys in {path}: two have the same id")
-    return found
+    return by_id
 
 
 def encode_keys(keys: Mapping[str, ApiKey]) -> bytes:
@@ -121,10 +121,10 @@ def _is_unreleased(data: bytes) -> bool:
 def _entries(content: Any) -> list[Any]:
     """Return the entries of the file. Raise ValueError."""
     match content:
-        case {"format": int(found), "keys": list(entries)} if found == _FORMAT:
+        case {"format": int(format_number), "keys": list(entries)} if format_number == _FORMAT:
             return entries
-        case {"format": int(found)} if found > _FORMAT:
-            raise ValueError(f"it has format {found}, newer than the supported format {_FORMAT}")
+        case {"format": int(format_number)} if format_number > _FORMAT:
+            raise ValueError(f"it has format {format_number}, newer than the supported format {_FORMAT}")
     raise ValueError("it must have a format and a list of keys")
 
 
@@ -209,7 +209,7 @@ _UNKNOWN_KEY_HASH = hash_key("")
 def _stamp(path: Path) -> FileStamp:
     """Return a value that changes with the file."""
     try:
-        found = path.stat()
+        stat_result = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return stat_result.st_ino, stat_result.st_mtime_ns, stat_result.st_size

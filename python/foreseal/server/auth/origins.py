@@ -92,8 +92,8 @@ class Origins:
         # A proxy may end TLS, so the scheme is not compared.
         if self._own and origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1").lower() != "":
             return True
-        found = _LOOPBACK.fullmatch(origin) if self._loopback else None
-        return found is not None and _is_loopback(found[1].strip("[]"))
+        match = _LOOPBACK.fullmatch(origin) if self._loopback else None
+        return match is not None and _is_loopback(match[1].strip("[]"))
 
     def _is_installed(self, headers: Headers) -> bool:
         return self._loopback and _INSTALLED.fullmatch(_origin(headers)) is not None

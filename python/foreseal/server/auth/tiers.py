@@ -185,20 +185,20 @@ def with_other_paths(tier: CallerTier, node: ModedNode, create: Callable[[Core],
 def build_filters(settings: Settings) -> dict[str, TierFilters]:
     """Return the filters of each tier's callers: each of several workers has an equal share of all filters."""
     table, workers = FilterTable(), settings.listen.workers
-    found = {}
+    by_tier = {}
     for tier, lower in ((DEDICATED, (PUBLIC,)), (PUBLIC, ())):
         max_filters = max(1, settings.tier_filters(tier) // workers)
-        found[tier] = TierFilters(table, tier, max_filters, settings.tier_limits(tier).caller_filters, lower)
-    return found
+        by_tier[tier] = TierFilters(table, tier, max_filters, settings.tier_limits(tier).caller_filters, lower)
+    return by_tier
 
 
 def _matching(key: str, patterns: Iterable[str], methods: frozenset[str]) -> frozenset[str]:
     """Return the methods that match a list. Raises `SettingsError`."""
-    found: set[str] = set()
+    matching: set[str] = set()
     for pattern in sorted(patterns):
         start = pattern.removesuffix("*")
         meant = {name for name in methods if name.startswith(start)} if start != pattern else {pattern} & methods
         if not meant:
             raise SettingsError(f"{key}: unknown method {pattern}", key)
-        found |= meant
-    return frozenset(found)
+        matching |= meant
+    return frozenset(matching)

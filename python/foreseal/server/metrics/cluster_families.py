@@ -57,8 +57,8 @@ def _findings(readings: Readings) -> Iterable[Sample]:
 def _append_times(readings: Readings) -> Iterable[Sample]:
     if "quorum" not in readings.cluster:
         return ()
-    found = readings.metrics["quorum_append"]
-    return histogram({}, readings.metrics["bounds"], found["counts"], found["seconds"])
+    times = readings.metrics["quorum_append"]
+    return histogram({}, readings.metrics["bounds"], times["counts"], times["seconds"])
 
 
 CLUSTER = (

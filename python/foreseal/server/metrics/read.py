@@ -132,15 +132,17 @@ class Readings:
     @cached_property
     def cluster(self) -> dict[str, Any]:
         """Member `cluster` of `foreseal_status`; empty for a node that works alone."""
-        found = self.status.get("cluster")
-        return found if isinstance(found, dict) else {}
+        cluster = self.status.get("cluster")
+        return cluster if isinstance(cluster, dict) else {}
 
     @cached_property
     def followers(self) -> list[ConnectedFollower]:
         """Connected followers; those of a node that works alone are its workers."""
         if self.cluster:
-            found = self.cluster["followers"]
-            return [ConnectedFollower(each["name"], each["role"], each["lag"], each["connectedMs"]) for each in found]
+            followers = self.cluster["followers"]
+            return [
+                ConnectedFollower(each["name"], each["role"], each["lag"], each["connectedMs"]) for each in followers
+            ]
         return [ConnectedFollower(name, "worker", lag, connected) for name, lag, connected, _ in self.node.reports()]
 
     @cached_property

@@ -18,13 +18,13 @@ def join(texts: Iterable[str]) -> str:
     """Merge the metrics of several processes: each family once, with the samples of all."""
     samples: dict[str, list[str]] = {family.name: [] for family in FAMILIES}
     for text in texts:
-        found: list[str] = []
+        family_lines: list[str] = []
         for line in text.splitlines(keepends=True):
             if line.startswith("# TYPE "):
                 # An unknown family comes from a process of another version.
-                found = samples.get(line.split(" ")[2], [])
+                family_lines = samples.get(line.split(" ")[2], [])
             elif not line.startswith("#"):
-                found.append(line)
+                family_lines.append(line)
     return "".join(_block(family, "".join(samples[family.name])) for family in FAMILIES)
 
 

@@ -20,8 +20,8 @@ def _scalar(
     """Return a metric with a single value; None for no sample."""
 
     def read(readings: Readings) -> Iterable[Sample]:
-        found = value(readings)
-        return () if found is None else (Sample({}, found),)
+        figure = value(readings)
+        return () if figure is None else (Sample({}, figure),)
 
     return Family(prefix + name, kind, help, read)
 
@@ -39,15 +39,15 @@ def _times(name: str, help: str, duration: Callable[[Readings], dict[str, Any]])
     """Return a histogram that the core has measured."""
 
     def read(readings: Readings) -> Iterable[Sample]:
-        found = duration(readings)
-        return histogram({}, readings.metrics["bounds"], found["counts"], found["seconds"])
+        times = duration(readings)
+        return histogram({}, readings.metrics["bounds"], times["counts"], times["seconds"])
 
     return Family(f"foreseal_{name}_seconds", "histogram", help, read)
 
 
 def _step_phases(readings: Readings) -> Iterable[Sample]:
-    for phase, found in readings.metrics["parts"].items():
-        yield from histogram({"part": phase}, readings.metrics["bounds"], found["counts"], found["seconds"])
+    for phase, times in readings.metrics["parts"].items():
+        yield from histogram({"part": phase}, readings.metrics["bounds"], times["counts"], times["seconds"])
 
 
 def _calls(readings: Readings) -> Iterable[Sample]:
@@ -94,7 +94,13 @@ def _followers(name: str, help: str, value: Callable[[ConnectedFollower], float]
 
 def _lanes(name: str, kind: MetricType, help: str, field: str) -> Family:
     """Return a metric with a sample for each lane of the scheduler."""
-    return _many(name, kind, help, "lane", lambda r: {lane: found[field] for lane, found in r.metrics["lanes"].items()})
+    return _many(
+        name,
+        kind,
+        help,
+        "lane",
+        lambda r: {lane: lane_metrics[field] for lane, lane_metrics in r.metrics["lanes"].items()},
+    )
 
 
 def _caches(name: str, kind: MetricType, help: str, value: Callable[[BoundedCache[Any, Any]], float]) -> Family:
@@ -104,7 +110,7 @@ def _caches(name: str, kind: MetricType, help: str, value: Callable[[BoundedCach
 
 def _cache_metrics(field: str) -> Callable[[Readings], dict[str, float]]:
     """Return a reader of a metric of the core's caches, by cache."""
-    return lambda readings: {cache: found[field] for cache, found in readings.metrics["caches"].items()}
+    return lambda readings: {cache: cache_metrics[field] for cache, cache_metrics in readings.metrics["caches"].items()}
 
 
 def _cache_misses(readings: Readings) -> dict[str, float]:
@@ -113,13 +119,15 @@ def _cache_misses(readings: Readings) -> dict[str, float]:
 
 
 def _queue_times(readings: Readings) -> Iterable[Sample]:
-    for lane, found in readings.metrics["lanes"].items():
-        yield from histogram({"lane": lane}, found["bounds"], found["queue"]["counts"], found["queue"]["seconds"])
+    for lane, lane_metrics in readings.metrics["lanes"].items():
+        yield from histogram(
+            {"lane": lane}, lane_metrics["bounds"], lane_metrics["queue"]["counts"], lane_metrics["queue"]["seconds"]
+        )
 
 
 def _ended(readings: Readings) -> Iterable[Sample]:
-    for lane, found in readings.metrics["lanes"].items():
-        for reason, count in found["ended"].items():
+    for lane, lane_metrics in readings.metrics["lanes"].items():
+        for reason, count in lane_metrics["ended"].items():
             yield Sample({"lane": lane, "reason": reason}, count)
 
 

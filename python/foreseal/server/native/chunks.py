@@ -53,10 +53,10 @@ class ChunkDecoder:
                     return start
                 self._state = _DATA_END
             if self._state == _DATA_END:
-                found = data[start : start + 2]
-                if not b"\r\n".startswith(found):
+                line_end = data[start : start + 2]
+                if not b"\r\n".startswith(line_end):
                     raise BadRequest(400, "a chunk is longer than its size")
-                if len(found) < 2:
+                if len(line_end) < 2:
                     return start
                 start += 2
                 self._state = _SIZE
@@ -77,11 +77,11 @@ class ChunkDecoder:
             ):
                 raise BadRequest(400, "malformed chunk size")
             return start
-        found = _LINE.fullmatch(data, start, end)
-        if found is None:
+        match = _LINE.fullmatch(data, start, end)
+        if match is None:
             raise BadRequest(400, "malformed chunk size")
         self.chunks += 1
-        self._left = int(found[1], 16)
+        self._left = int(match[1], 16)
         self._state = _DATA if self._left else _TRAILER
         return end + 2
 

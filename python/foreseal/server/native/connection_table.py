@@ -118,12 +118,12 @@ class ConnectionTable:
     def account(self, peer: Peer, now: float) -> AddressAccount:
         """Return the account of the address of a connection, or of the address that a proxy has forwarded."""
         address = "" if peer is None else normalize_address(peer[0]) or _UNKNOWN
-        found = self._accounts.get(address)
-        if found is None:
+        account = self._accounts.get(address)
+        if account is None:
             is_limited = peer is not None and not self.limits.is_proxy(peer[0])
-            found = AddressAccount(address, WorkBucket(self.limits.address_work, now), is_limited=is_limited)
-            self._accounts[address] = found
-        return found
+            account = AddressAccount(address, WorkBucket(self.limits.address_work, now), is_limited=is_limited)
+            self._accounts[address] = account
+        return account
 
     def connection_bucket(self, now: float) -> WorkBucket:
         """Return the bucket of a new connection."""

@@ -69,8 +69,8 @@ class FrameParser:
     def feed(self, data: bytes) -> Iterator[tuple[Opcode, bytes]]:
         """Yield messages (TEXT) and control frames that end in `data`, in order. Raises `ProtocolViolation`."""
         self.add(data)
-        while (found := self.next()) is not None:
-            yield found
+        while (frame := self.next()) is not None:
+            yield frame
 
     def next(self) -> tuple[Opcode, bytes] | None:
         """Return the next message (TEXT) or control frame, None if none is complete. Raises `ProtocolViolation`."""

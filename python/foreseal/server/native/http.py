@@ -268,11 +268,11 @@ class HttpConnection(HttpState):
         intake, request = self._intake, self._request
         if request is not None:
             return self._read_body(request)
-        found = intake.head()
-        if found is None:
+        parsed = intake.head()
+        if parsed is None:
             return False
         self._spend(intake.empty_lines)
-        head, size = found
+        head, size = parsed
         if self._is_proxy:
             self._assign(head.headers)
         if head.is_upgrade:
@@ -527,14 +527,14 @@ class HttpConnection(HttpState):
         old: bool,
     ) -> None:
         try:
-            found = await reply
+            answered = await reply
         except Exception:  # the outcome is unknown: no answer is better than a wrong one
             log.exception("call failed")
             self._transport.abort()
             return
         finally:
             self._answering, self._body_size = None, 0
-        self._write_reply(found, view, headers, keep_alive=keep_alive, old=old)
+        self._write_reply(answered, view, headers, keep_alive=keep_alive, old=old)
         self._go_on()
 
     def _write(

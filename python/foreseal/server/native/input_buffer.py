@@ -75,10 +75,10 @@ class InputBuffer:
             self._searched = self.left
             return None
         self.last_head = bytes(data[start : end + 4])
-        found = parse_head(self.last_head[:-4])
+        head = parse_head(self.last_head[:-4])
         self.empty_lines, self._lines, self._reads, self._searched = self._lines, 0, 0, 0
         self._advance(end + 4 - start)
-        return found, len(self.last_head)
+        return head, len(self.last_head)
 
     def complete_body(self, length: int | None) -> bytes | None:
         """Return a body of known length; None if it has not arrived completely."""

@@ -77,12 +77,12 @@ def parse_head(data: bytes) -> RequestHead:
     if len(data) > MAX_HEAD:
         raise BadRequest(431, f"a head may have at most {MAX_HEAD} bytes")
     first, _, rest = data.partition(b"\r\n")
-    found = _REQUEST_LINE.fullmatch(first)
-    if found is None:
+    match = _REQUEST_LINE.fullmatch(first)
+    if match is None:
         if len(first) > MAX_REQUEST_LINE:
             raise BadRequest(414, f"a request line may have at most {MAX_REQUEST_LINE} bytes")
         raise BadRequest(400, "the request line must be: METHOD TARGET HTTP/1.1")
-    method, target, minor = found.groups()
+    method, target, minor = match.groups()
     if len(target) > MAX_REQUEST_LINE:
         raise BadRequest(414, f"a request line may have at most {MAX_REQUEST_LINE} bytes")
     headers = _headers(rest)
@@ -144,12 +144,12 @@ def _path(method: bytes, target: bytes, headers: dict[bytes, bytes]) -> str:
         return unquote(target.partition(b"?")[0].decode("latin-1"))
     if target == b"*" and method == b"OPTIONS":
         return "*"
-    found = _ABSOLUTE.fullmatch(target)
-    if found is None or not is_host(found[1]):
+    match = _ABSOLUTE.fullmatch(target)
+    if match is None or not is_host(match[1]):
         raise BadRequest(400, "the target must be a path")
-    if headers.get(b"host", found[1]).lower() != found[1].lower():
+    if headers.get(b"host", match[1]).lower() != match[1].lower():
         raise BadRequest(400, "the target and the Host header have different hosts")
-    return unquote(found[2].decode("latin-1")) or "/"
+    return unquote(match[2].decode("latin-1")) or "/"
 
 
 def _body_length(headers: dict[bytes, bytes], *, is_http_1_0: bool) -> int | None:

@@ -193,8 +193,8 @@ class NativeWebSocket(asyncio.Protocol):
 
     def _read_frames(self, *, is_new: bool) -> None:
         frames, count, end = self._frames, 0, 0.0
-        while not self._is_full() and (found := frames.next()) is not None:
-            kind, content = found
+        while not self._is_full() and (frame := frames.next()) is not None:
+            kind, content = frame
             if kind is Opcode.TEXT:
                 if not (self._is_awaited() and self.start is not None and self.start(content)):
                     self._messages.append(content)
@@ -314,13 +314,13 @@ class NativeWebSocket(asyncio.Protocol):
             [(name.decode("latin-1"), value.decode("latin-1")) for name, value in handshake.headers.items()]
         )
         shaken = ServerProtocol(max_size=None)
-        found = shaken.accept(HandshakeRequest(self.path, headers, method=handshake.method, protocol="HTTP/1.1"))
-        if found.status_code != _SWITCHING:
-            lines = [(name.lower().encode(), value.encode()) for name, value in found.headers.raw_items()]
+        response = shaken.accept(HandshakeRequest(self.path, headers, method=handshake.method, protocol="HTTP/1.1"))
+        if response.status_code != _SWITCHING:
+            lines = [(name.lower().encode(), value.encode()) for name, value in response.headers.raw_items()]
             remaining = [line for line in lines if line[0] not in (b"date", b"content-length", b"connection")]
-            self._deny(HttpResponse(found.status_code, remaining, bytes(found.body or b"")))
+            self._deny(HttpResponse(response.status_code, remaining, bytes(response.body or b"")))
             return False
-        self._accept = found
+        self._accept = response
         self.client = SideState.OPEN
         return True
 

@@ -56,8 +56,8 @@ class ProcessTable:
     def _update(self, name: str, *, heartbeat: float | None = None, reason: str | None = None) -> None:
         key = _key(name)
         for row in range(self._rows):
-            found, *restarts, before = _ROW.unpack_from(self._memory, row * _ROW.size)
-            if found == key:
+            stored_key, *restarts, before = _ROW.unpack_from(self._memory, row * _ROW.size)
+            if stored_key == key:
                 if reason is not None:
                     restarts[RESTART_REASONS.index(reason)] += 1
                 _ROW.pack_into(self._memory, row * _ROW.size, key, *restarts, heartbeat or before)

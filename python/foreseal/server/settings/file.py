@@ -31,12 +31,12 @@ class SettingsFile:
             raise SettingsError(f"cannot read the settings in {path}: {error.strerror or error}") from None
         except UnicodeDecodeError:
             raise SettingsError(f"{path} is not a settings file: it is not UTF-8") from None
-        found = list(_find_keys(text))
-        self._lines = dict(found)
+        key_lines = list(_find_keys(text))
+        self._lines = dict(key_lines)
         try:
             tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise SettingsError(_twice(path, found) or _no_toml(path, str(error))) from None
+            raise SettingsError(_twice(path, key_lines) or _no_toml(path, str(error))) from None
         for section, table in tables.items():
             self._read_section(section, table)
 
@@ -79,10 +79,10 @@ def _no_toml(path: Path, message: str) -> str:
     return f"{where}: {_AT_LINE.sub('', message)}"
 
 
-def _twice(path: Path, found: list[tuple[str, int]]) -> str | None:
+def _twice(path: Path, key_lines: list[tuple[str, int]]) -> str | None:
     """Return the error for a duplicate key, with both lines; None if there is none."""
     first: dict[str, int] = {}
-    for name, line in found:
+    for name, line in key_lines:
         if name in first:
             return f"{path}:{line}: duplicate {name}, first defined in line {first[name]}"
         first[name] = line

@@ -369,5 +369,5 @@ def field_value(settings: Settings, path: str) -> Any:
 def default_value(setting: Setting) -> Any:
     """Return the default of a setting; None if there is none."""
     group, _, name = setting.path.rpartition(".")
-    (found,) = (entry for entry in fields(SETTING_GROUPS[group] if group else Settings) if entry.name == name)
-    return None if found.default is MISSING else found.default
+    (definition,) = (entry for entry in fields(SETTING_GROUPS[group] if group else Settings) if entry.name == name)
+    return None if definition.default is MISSING else definition.default

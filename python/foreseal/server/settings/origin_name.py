@@ -18,9 +18,9 @@ def normalize_origin(text: str) -> str | None:
     text = text.strip().lower()
     if text == "null":
         return text
-    found = _NAME.fullmatch(text)
-    if found is None or (not found["host"] and (found["scheme"] in _WITH_HOST or found["port"])):
+    match = _NAME.fullmatch(text)
+    if match is None or (not match["host"] and (match["scheme"] in _WITH_HOST or match["port"])):
         return None
-    if found["port"] is not None and _DEFAULT_PORTS.get(found["scheme"]) == found["port"]:
-        return text.removesuffix(found["port"])
+    if match["port"] is not None and _DEFAULT_PORTS.get(match["scheme"]) == match["port"]:
+        return text.removesuffix(match["port"])
     return text

@@ -42,15 +42,15 @@ class RemovedSetting:
 
     def describe(self, notation: Notation) -> str:
         """Return the error for its name in this notation, which other settings in the text have as well."""
-        text = _REFERENCE.sub(lambda found: str(getattr(TABLE[found[1]], notation)), self.replacement)
+        text = _REFERENCE.sub(lambda match: str(getattr(TABLE[match[1]], notation)), self.replacement)
         return f"{getattr(self, notation)} was removed: it {text}"
 
 
 def describe_removed(name: str) -> str | None:
     """Return the error for the key, option or variable of a removed setting; None for any other name."""
     notation: Notation = "flag" if name.startswith("-") else "variable" if name.startswith(PREFIX) else "key"
-    found = next((setting for setting in REMOVED if getattr(setting, notation) == name), None)
-    return found.describe(notation) if found else None
+    removed = next((setting for setting in REMOVED if getattr(setting, notation) == name), None)
+    return removed.describe(notation) if removed else None
 
 
 def fixed_value(limit: FixedLimit) -> str:

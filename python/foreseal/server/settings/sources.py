@@ -79,8 +79,8 @@ class SettingValues:
 
     def _named(self, keys: tuple[str, ...]) -> str:
         """Return the sources of conflicting settings, except options, which the user can see."""
-        found = [self.values[key] for key in keys if key in self.values]
-        named = [value.where() for value in found if value.origin.kind in ("file", "variable")]
+        conflicting = [self.values[key] for key in keys if key in self.values]
+        named = [value.where() for value in conflicting if value.origin.kind in ("file", "variable")]
         return f": {' and '.join(named)}" if named else ""
 
 

@@ -87,8 +87,8 @@ class TlsFiles:
             if "MISMATCH" in (error.reason or ""):
                 raise TlsError(f"tls_key: {self.key} is not the key of the certificate in {self.cert}") from None
             raise TlsError(f"tls_key: {self.key} has no usable private key: {_reason(error)}") from None
-        found = _shaken(serving, trusting)
-        return str(found["notBefore"]), str(found["notAfter"])
+        certificate = _shaken(serving, trusting)
+        return str(certificate["notBefore"]), str(certificate["notAfter"])
 
 
 def _readable(setting: str, path: Path) -> None:
@@ -121,12 +121,12 @@ def _shaken(serving: ssl.SSLContext, trusting: ssl.SSLContext) -> dict[str, Any]
                     waiting.discard(side)
                 except ssl.SSLWantReadError:
                     pass
-        found = client.getpeercert()
+        certificate = client.getpeercert()
     except ssl.SSLError as error:
         raise TlsError(f"tls_cert: cannot use this certificate for TLS: {_reason(error)}") from None
-    if not found:
+    if not certificate:
         raise TlsError("tls_cert: cannot use this certificate for TLS")
-    return dict(found)
+    return dict(certificate)
 
 
 def _reason(error: ssl.SSLError) -> str:

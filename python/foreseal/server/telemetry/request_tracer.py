@@ -79,12 +79,12 @@ class RequestTracer:
 
 async def _traced(reply: Coroutine[Any, Any, HttpReply], trace: "_TracedRequest") -> HttpReply:
     try:
-        found = await reply
+        answered = await reply
     except BaseException:
         trace.fail()
         raise
-    trace.end(found, is_inline=False)
-    return found
+    trace.end(answered, is_inline=False)
+    return answered
 
 
 class _TracedRequest:

@@ -284,8 +284,8 @@ class WebSocketConnection:
 
     def _send_reply(self, exchange: RequestExchange, reply: HttpReply) -> None:
         # The HTTP status is not sent on a WebSocket: the body has the error.
-        _, found, seconds = reply
-        answer = bytes(found)
+        _, body, seconds = reply
+        answer = bytes(body)
         if seconds:
             # Rejections must not use up the event loop.
             self._delay = min(_FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS)), seconds, _MAX_DELAY)

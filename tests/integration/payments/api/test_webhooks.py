@@ -419,7 +419,7 @@ def test_one_delivery_per_order_is_claimed_even_after_a_retry(service: ServiceHa
     service.stored("a")
     (first,) = claim(service.process)
     assert claim(service.process) == []
-    service.process.outbox.record([DeliveryOutcome(first, "no", gone=False)])
+    service.process.outbox.record([DeliveryOutcome(first, "no", is_gone=False)])
     with service.database.transaction() as tx:
         tx.execute(update(DeliveryRecord).where(DeliveryRecord.id == first.id).values(state=DeliveryState.DEAD))
     service.offset += MAX_RETRY_DELAY

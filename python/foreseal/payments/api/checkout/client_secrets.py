@@ -38,17 +38,17 @@ class ClientSecrets:
     @classmethod
     def load(cls, database: Database) -> Self:
         """Read the key of the service; create it if there is none. Raises the database's errors."""
-        found = _stored(database)
-        if found is None:
+        key = _stored(database)
+        if key is None:
             row = {ServiceKeyRecord.purpose: _PURPOSE, ServiceKeyRecord.key: secrets.token_bytes(_KEY_SIZE)}
             try:
                 with database.transaction() as tx:
                     tx.execute(insert(ServiceKeyRecord).values(row))
             except IntegrityError:  # another process was faster
                 pass
-            found = _stored(database)
-            assert found is not None, "a key is never removed"
-        return cls(found)
+            key = _stored(database)
+            assert key is not None, "a key is never removed"
+        return cls(key)
 
     def secret(self, id: str) -> str:
         """Return the client secret of an order."""

@@ -151,13 +151,13 @@ class CheckoutHandler:
         body, canonical = parse_body(route.models.body, raw)
         with self._limits.signature():
             call = self._call(path, NoFields(), body, fingerprint("POST", merchant_path(request), canonical))
-            found = await self._node_threads.run(route.handler, call)
-            if not isinstance(found, PaymentJob):
-                return _response(found)
-            if found.wallet is None:
-                return await self._store(found)
-        with self._limits.wallet_signature(found.wallet):
-            return await self._store(found)
+            outcome = await self._node_threads.run(route.handler, call)
+            if not isinstance(outcome, PaymentJob):
+                return _response(outcome)
+            if outcome.wallet is None:
+                return await self._store(outcome)
+        with self._limits.wallet_signature(outcome.wallet):
+            return await self._store(outcome)
 
     async def _store(self, job: AnyJob) -> Response:
         self._payments.submit(job)
@@ -175,8 +175,8 @@ class CheckoutHandler:
         text = read_bearer(request)
         if "authorization" not in request.headers and not is_foreign:
             return
-        found = self._keys.find(text) if self._keys.has(text) else await self._threads.run(self._keys.find, text)
-        require_role(found, Role.PUBLISHABLE)
+        record = self._keys.find(text) if self._keys.has(text) else await self._threads.run(self._keys.find, text)
+        require_role(record, Role.PUBLISHABLE)
 
     def _settings(self) -> CheckoutSettings:
         if self._backend.checkout is None:

@@ -65,11 +65,11 @@ class OrderWatch:
         while self._waiters:
             ids = sorted({waiter.id for waiter in self._waiters})
             try:
-                found = await self._read(ids)
+                versions = await self._read(ids)
             except LIBRARY_ERRORS as error:  # the waits end in time, and the shoppers' next requests report it
                 log.warning("cannot watch orders: %s", type(error).__name__)
-                found = {}
+                versions = {}
             for waiter in self._waiters:
-                if found.get(waiter.id, waiter.version) != waiter.version and not waiter.future.done():
+                if versions.get(waiter.id, waiter.version) != waiter.version and not waiter.future.done():
                     waiter.future.set_result(True)
             await asyncio.sleep(self._interval)

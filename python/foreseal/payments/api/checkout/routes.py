@@ -201,7 +201,9 @@ def _closed(status: CheckoutStatus | None) -> ApiError:
 def _rejection(error: Exception) -> ApiError:
     """Return the error response of an outcome; raises an unexpected one."""
     if isinstance(error, TransitionNotAllowed):
-        status = next((found for state, found in _BY_STATE.items() if error.status.startswith(state)), None)
+        status = next(
+            (checkout_status for state, checkout_status in _BY_STATE.items() if error.status.startswith(state)), None
+        )
         return UnstoredError.from_error(_closed(status))
     if isinstance(error, LIBRARY_ERRORS):
         return UnstoredError.from_error(to_api_error(error))

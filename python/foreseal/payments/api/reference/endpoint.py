@@ -38,17 +38,17 @@ def reference_route(document: Callable[[], Mapping[str, object]]) -> StarletteRo
 
     # Starlette calls a function that is not a coroutine on a thread, so rendering does not block the event loop.
     def answer(request: Request) -> Response:
-        found = page()
+        rendered = page()
         headers = {
             "cache-control": f"public, max-age={MAX_AGE}",
             "content-security-policy": _POLICY,
-            "etag": found.etag,
+            "etag": rendered.etag,
             "referrer-policy": "no-referrer",
             "x-content-type-options": "nosniff",
         }
-        if _matches(request.headers.get("if-none-match", ""), found.etag):
+        if _matches(request.headers.get("if-none-match", ""), rendered.etag):
             return Response(status_code=304, headers=headers)
-        return Response(found.body, headers=headers, media_type="text/html")
+        return Response(rendered.body, headers=headers, media_type="text/html")
 
     return StarletteRoute(PATH, answer, methods=["GET"])
 

@@ -71,13 +71,13 @@ class SchemaExamples:
     def _number(schema: Schema, name: str) -> int:
         if "Unix time" in schema.get("description", ""):
             return _TIME
-        found = _BY_NAME.get(name)
-        return found if isinstance(found, int) else max(1, schema.get("minimum", 0))
+        example = _BY_NAME.get(name)
+        return example if isinstance(example, int) else max(1, schema.get("minimum", 0))
 
     @staticmethod
     def _text(schema: Schema, name: str) -> str:
         if "pattern" in schema:
             candidates = (_SIGNATURE,) if name == "signature" else _CANDIDATES
             return next(each for each in candidates if re.search(schema["pattern"], each))
-        found = _BY_NAME.get(name)
-        return found if isinstance(found, str) else "text"
+        example = _BY_NAME.get(name)
+        return example if isinstance(example, str) else "text"

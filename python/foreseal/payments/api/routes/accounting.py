@@ -79,7 +79,7 @@ def _select_unmatched(*conditions: ColumnElement[bool]) -> "Select[TransferRecor
 def _fetch_unmatched(
     tx: Connection, query: "Select[TransferRecord, Reason, str | None]"
 ) -> list[views.UnmatchedTransfer]:
-    return [views.UnmatchedTransfer(*found) for found in fetch_triples(tx, query)]
+    return [views.UnmatchedTransfer(*triple) for triple in fetch_triples(tx, query)]
 
 
 def _list_unmatched_transfers(call: QueryCall[UnmatchedTransfersQuery]) -> JsonReply:
@@ -122,8 +122,8 @@ def _resolve(call: RouteCall[TransferPath, NoFields, NewResolution]) -> JsonRepl
     }
     with call.backend.database.transaction() as tx:
         # Locked, so that no signature makes it the payment of its order meanwhile.
-        found = _fetch_unmatched(tx, query.with_for_update(of=TransferRecord))
-        if not found:
+        unmatched = _fetch_unmatched(tx, query.with_for_update(of=TransferRecord))
+        if not unmatched:
             raise UnknownRecord(f"unmatched transfers: no transfer {position} of {hash}")
         if end_transfer(tx, chain_id, (hash, position), TransferEnd.RESOLVED):
             tx.execute(insert(ResolutionRecord).values(values))
@@ -138,28 +138,28 @@ def _resolve(call: RouteCall[TransferPath, NoFields, NewResolution]) -> JsonRepl
             repeated = before is not None and (before.note, before.resolved_by) == (note, caller)
             if not (call.required_claim.again and repeated):
                 raise DuplicateRecord(f"unmatched transfers: {hash} is already resolved")
-        return JsonReply(call.views.unmatched(tx, found)[0], 201)
+        return JsonReply(call.views.unmatched(tx, unmatched)[0], 201)
 
 
 def _balance(call: PlainCall) -> JsonReply:
     with call.backend.database.reading() as tx:
-        found = balance(tx)
-    rest = dict.fromkeys(found.sums)
+        ledger_balance = balance(tx)
+    rest = dict.fromkeys(ledger_balance.sums)
     items = []
     for destination in call.backend.destinations:
         token = destination.merchant.domain.contract
         receivers = [Receiver(token, account) for account in destination.merchant.receivers]
-        items.append(_sums(call, receivers, found))
+        items.append(_sums(call, receivers, ledger_balance))
         for each in receivers:
             rest.pop(each, None)
-    items += [_sums(call, [each], found) for each in rest]
-    return JsonReply({"destinations": items, "faults": [asdict(fault) for fault in found.faults]})
+    items += [_sums(call, [each], ledger_balance) for each in rest]
+    return JsonReply({"destinations": items, "faults": [asdict(fault) for fault in ledger_balance.faults]})
 
 
-def _sums(call: AnyCall, receivers: Sequence[Receiver], found: Balance) -> DestinationBalance:
+def _sums(call: AnyCall, receivers: Sequence[Receiver], ledger_balance: Balance) -> DestinationBalance:
     """Return the sums of receivers that belong to one destination, or to none that is configured."""
     arrival = call.views.arrival(*receivers[0])
-    sums = found.total(*receivers)
+    sums = ledger_balance.total(*receivers)
     values = {name: str(getattr(sums, name)) for name in SUM_NAMES}
     place = {name: arrival[name] for name in ("destination", "token", "symbol")}
     return cast(DestinationBalance, place | {"payees": [each.account for each in receivers if each.account]} | values)

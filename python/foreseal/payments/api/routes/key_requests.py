@@ -61,12 +61,12 @@ def _list(call: PlainCall) -> JsonReply:
 
 
 def _revoke(call: PathCall[ApiKeyPath]) -> JsonReply:
-    found = select(ApiKeyRecord).where(ApiKeyRecord.id == call.path.id)
+    query = select(ApiKeyRecord).where(ApiKeyRecord.id == call.path.id)
     with call.backend.database.transaction() as tx:
-        row = fetch_one_or_none(tx, found)
+        row = fetch_one_or_none(tx, query)
         if not (call.required_claim.again and row is not None and row.revoked is not None):
             api_keys.revoke(tx, call.path.id, int(call.backend.clock()), by_name=False)
-        row = fetch_one(tx, found)
+        row = fetch_one(tx, query)
     return JsonReply(api_key(row))
 
 

@@ -35,8 +35,8 @@ def general_routes(monitoring: Monitoring, others: Sequence[Route]) -> tuple[Rou
     """Return the routes that need no API key. The document describes `others` as well."""
 
     def healthz(_: PlainCall) -> JsonReply:
-        found = monitoring.health()
-        return JsonReply(found, 503 if found["status"] == "unhealthy" else 200)
+        health = monitoring.health()
+        return JsonReply(health, 503 if health["status"] == "unhealthy" else 200)
 
     def metrics(_: PlainCall) -> TextReply:
         return TextReply(monitoring.metrics(), METRICS_TYPE)

@@ -71,7 +71,7 @@ def _statistics(call: QueryCall[StatisticsQuery]) -> JsonReply:
                 {
                     "day": day * DAY,
                     "token": token,
-                    "symbol": None if (found := call.views.labels.token(token)) is None else found.symbol,
+                    "symbol": None if (label := call.views.labels.token(token)) is None else label.symbol,
                     "orders": sums.orders,
                     "captured": sums.captured,
                     "failed": sums.failed,
@@ -95,13 +95,13 @@ def _read_days(tx: Connection, condition: ColumnElement[bool]) -> dict[tuple[int
     )
     days: dict[tuple[int, str], _Day] = {}
     for number, token, state, count, *limbs in tx.execute(query):
-        found = days.setdefault((int(number), token), _Day())
-        found.orders += count
+        day_sums = days.setdefault((int(number), token), _Day())
+        day_sums.orders += count
         if state is OrderState.CAPTURED:
-            found.captured += count
-            found.volume += join_sum(limbs)
+            day_sums.captured += count
+            day_sums.volume += join_sum(limbs)
         elif state in _FAILED:
-            found.failed += count
+            day_sums.failed += count
     refunds: list[ColumnElement[Any]] = list(sum_columns(tx, type_coerce(RefundRecord.amount, Units())))
     returned: Select[Any] = (
         select(day, OrderRecord.token, *refunds)

@@ -104,11 +104,11 @@ def _destination(call: RouteCall[TransferPath, NoFields, NewTransferRefund], sou
         transfer = fetch_one_or_none(tx, select(TransferRecord).where(same))
         if transfer is None:
             raise UnknownRecord(f"unmatched transfers: no transfer {source.position} of {source.transaction_hash}")
-        found = call.backend.lookup(tx).transfer(transfer)
-    if named is not None and named is not found:
-        message = f"destination: the transfer arrived at {found.name!r}, whose payee alone can refund it"
+        actual = call.backend.lookup(tx).transfer(transfer)
+    if named is not None and named is not actual:
+        message = f"destination: the transfer arrived at {actual.name!r}, whose payee alone can refund it"
         raise ApiError(400, "invalid_value", message, "destination")
-    return found
+    return actual
 
 
 ROUTES = (

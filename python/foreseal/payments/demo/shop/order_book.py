@@ -180,8 +180,8 @@ class OrderBook:
             state = DisbursementState(refund["state"])
             if state is not DisbursementState.BLOCKED:
                 is_complete = state is DisbursementState.COMPLETE
-                found = ShopRefund(refund["id"], int(refund["amount"]), is_complete)
-                by_order.setdefault(refund["order_id"], []).append(found)
+                shop_refund = ShopRefund(refund["id"], int(refund["amount"]), is_complete)
+                by_order.setdefault(refund["order_id"], []).append(shop_refund)
         for each in stored:
             product = PRODUCTS.get(each["metadata"].get("product", ""))
             if product is not None:

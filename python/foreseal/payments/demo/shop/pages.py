@@ -120,8 +120,8 @@ def _buy_form(product: Product) -> str:
 
 def _stages(order: ShopOrder) -> str:
     shown: Iterable[OrderStage] = _EXPECTED if OrderStage.EXPIRED not in order.times else ()
-    found = [stage for stage in OrderStage if stage in order.times or stage in shown]
-    return "".join(_stage(order, stage) for stage in found)
+    stages = [stage for stage in OrderStage if stage in order.times or stage in shown]
+    return "".join(_stage(order, stage) for stage in stages)
 
 
 def _stage(order: ShopOrder, stage: OrderStage) -> str:

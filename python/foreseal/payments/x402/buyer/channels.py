@@ -20,8 +20,8 @@ class BuyerChannels:
     def get(self, key: str) -> BatchSettlementClientContext | None:
         """Return the stored state of a channel by its id."""
         with self._database.reading() as tx:
-            found = tx.execute(select(BuyerChannelRecord.record).where(self._same(key))).scalar_one_or_none()
-        return None if found is None else BatchSettlementClientContext.from_dict(json.loads(found))
+            stored = tx.execute(select(BuyerChannelRecord.record).where(self._same(key))).scalar_one_or_none()
+        return None if stored is None else BatchSettlementClientContext.from_dict(json.loads(stored))
 
     def set(self, key: str, context: BatchSettlementClientContext) -> None:
         """Store the state of a channel."""

@@ -51,12 +51,12 @@ def read_required(header: str) -> PaymentRequired:
     if not _BASE64.fullmatch(header):
         raise Unreadable(f"{REQUIRED} must occur once and be base64")
     try:
-        found = decode_payment_required_header(header)
+        demand = decode_payment_required_header(header)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:  # errors in base64, JSON or its content
         raise Unreadable(f"{REQUIRED} is not valid x402: {error}") from error
-    if not isinstance(found, PaymentRequired) or found.x402_version != 2:
-        raise Unreadable(f"{REQUIRED} has x402 version {found.x402_version}, expected 2")
-    return found
+    if not isinstance(demand, PaymentRequired) or demand.x402_version != 2:
+        raise Unreadable(f"{REQUIRED} has x402 version {demand.x402_version}, expected 2")
+    return demand
 
 
 def read_settlement(header: str | None) -> SettleResponse | None:

@@ -231,8 +231,8 @@ def _find(tx: Connection, key: _Key) -> int | None:
 def _locked(tx: Connection, payer: str, offer: Offer, period: str) -> int:
     """Return the committed amount of a period, and lock it until the transaction ends."""
     key = (payer, offer.asset.network, offer.asset.token, period)
-    found = _find(tx, key)
-    if found is None:
+    committed = _find(tx, key)
+    if committed is None:
         values: ColumnValues = {
             BudgetRecord.payer: payer,
             BudgetRecord.network: offer.asset.network,
@@ -241,9 +241,9 @@ def _locked(tx: Connection, payer: str, offer: Offer, period: str) -> int:
             BudgetRecord.committed: 0,
         }
         ensure(tx, BudgetRecord, values)
-        found = _find(tx, key)
-    assert found is not None, "it was inserted, or was there"
-    return found
+        committed = _find(tx, key)
+    assert committed is not None, "it was inserted, or was there"
+    return committed
 
 
 def _commit(tx: Connection, key: _Key, committed: int) -> None:

@@ -65,21 +65,21 @@ class Reconciliation:
 
         `progress` receives the number of checked purchases and the total.
         """
-        found, rows = ReconciliationResult(), self._purchases.unsettled(payer)
+        result, rows = ReconciliationResult(), self._purchases.unsettled(payer)
         for done, row in enumerate(rows):
             progress(done, len(rows))
             try:
                 outcome, reserved = self._outcome(row), row.state is PurchaseState.RESERVED
                 if outcome is not None and self._purchases.conclude(row.id, outcome, unless_presented=reserved):
-                    found.concluded += 1
+                    result.concluded += 1
             except ConcurrentUpdate:  # its buyer recorded an outcome first
                 outcome = None
             except (ChainError, httpx.HTTPError) as error:
-                found.errors[row.id] = str(error)
+                result.errors[row.id] = str(error)
                 outcome = None
-            found.open += outcome is None or outcome.trigger in (Trigger.PAID, Trigger.REFUSED)
+            result.open += outcome is None or outcome.trigger in (Trigger.PAID, Trigger.REFUSED)
         progress(len(rows), len(rows))
-        return found
+        return result
 
     def _outcome(self, row: PurchaseRecord) -> PurchaseOutcome | None:
         if row.state is PurchaseState.RESERVED:
@@ -155,13 +155,13 @@ class Totals:
 
 def totals(database: Database, payer: str | None = None) -> list[Totals]:
     """Return spent, reserved and returned sums, sorted by account, day, session and asset."""
-    found: dict[tuple[str, ...], Totals] = {}
+    sums_by_key: dict[tuple[str, ...], Totals] = {}
     query = select(PurchaseRecord) if payer is None else select(PurchaseRecord).where(PurchaseRecord.payer == payer)
     with database.reading() as tx:
         for row in fetch_each(tx, query):
             key = (row.payer, row.day, row.session, row.network, row.asset)
             new = Totals(row.payer, row.session, row.day, Asset(row.network, row.asset))
-            sums = found.setdefault(key, new)
+            sums = sums_by_key.setdefault(key, new)
             sums.purchases += 1
             settled = row.settled or 0
             if row.state in (PurchaseState.RESERVED, PurchaseState.PRESENTED):
@@ -169,4 +169,4 @@ def totals(database: Database, payer: str | None = None) -> list[Totals]:
             else:
                 sums.spent += settled
                 sums.returned += row.amount - settled
-    return [found[key] for key in sorted(found)]
+    return [sums_by_key[key] for key in sorted(sums_by_key)]

@@ -68,8 +68,8 @@ def facilitator_app(
 
     async def status(request: Request) -> Response:
         key = PaymentKey.parse(request.path_params["payment"])
-        found = await run_in_threadpool(facilitator.status, key, _deadline(request))
-        return JSONResponse({"payment": key.name} | found.as_json(), headers={"cache-control": "no-store"})
+        payment_status = await run_in_threadpool(facilitator.status, key, _deadline(request))
+        return JSONResponse({"payment": key.name} | payment_status.as_json(), headers={"cache-control": "no-store"})
 
     routes = [
         Route("/verify", _guarded(verify), methods=["POST"]),
@@ -85,9 +85,9 @@ def facilitator_app(
 def _healthz(health: Callable[[], dict[str, object]]) -> FacilitatorEndpoint:
     # On the event loop: requests that wait for the node may occupy all threads.
     async def healthz(_: Request) -> Response:
-        found = health()
-        code = 503 if found["status"] == "unhealthy" else 200
-        return JSONResponse(found, code, headers={"cache-control": "no-store"})
+        report = health()
+        code = 503 if report["status"] == "unhealthy" else 200
+        return JSONResponse(report, code, headers={"cache-control": "no-store"})
 
     return healthz
 
@@ -122,5 +122,5 @@ def _retry_after(error: Exception) -> dict[str, str]:
     return {"retry-after": str(max(1, math.ceil(error.retry_after)))}
 
 
-def _answer(found: BaseModel) -> Response:
-    return JSONResponse(found.model_dump(by_alias=True, exclude_none=True, mode="json"))
+def _answer(model: BaseModel) -> Response:
+    return JSONResponse(model.model_dump(by_alias=True, exclude_none=True, mode="json"))

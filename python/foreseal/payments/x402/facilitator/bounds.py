@@ -86,8 +86,10 @@ def _channel_accounts(payment: PaymentPayload) -> _ActingAccounts:
         case Refund() as refund:
             return _accounts([refund.channel, *(each.voucher.channel for each in refund.claims)])
         case Deposit() as deposit:
-            found, permit2 = _accounts([deposit.channel]), deposit.deposit.authorization.permit2
-            return found if permit2 is None else replace(found, tokens=[*found.tokens, permit2.permitted.token])
+            accounts, permit2 = _accounts([deposit.channel]), deposit.deposit.authorization.permit2
+            return (
+                accounts if permit2 is None else replace(accounts, tokens=[*accounts.tokens, permit2.permitted.token])
+            )
         case Voucher() as voucher:
             return _accounts([voucher.channel])
 

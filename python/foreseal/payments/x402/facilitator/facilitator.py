@@ -143,16 +143,16 @@ class Facilitator:
             return VerifyResponse(is_valid=False, invalid_reason=refused, payer=payer)
         path = self._path(payment, requirements)
         signer = self._signer(path.node)
-        found = _schemes(signer, self._network, None).verify(payment, requirements)
-        if not found.is_valid:
+        response = _schemes(signer, self._network, None).verify(payment, requirements)
+        if not response.is_valid:
             rejection = signer.rejection()
             if rejection is not None:
                 return _invalid(payer, rejection.reason, rejection.message)
-        if found.is_valid and _is_transfer(payment):
+        if response.is_valid and _is_transfer(payment):
             rejected = self._costly(payment, requirements, path)
             if rejected is not None:
                 return _invalid(payer, rejected.error_reason, rejected.error_message)
-        return found
+        return response
 
     def _path(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SignerPath:
         """Return the node for the calls about a payment, which limits those of code that strangers chose.
@@ -187,11 +187,11 @@ class Facilitator:
         requested = settled(payment, requirements)
         rehearsal = _Rehearsal(self.settlements, path)
         signer = self._signer(path.node, rehearsal)
-        found = _schemes(signer, self._network, rehearsal).settle(payment, requirements)
-        if found.error_reason == PENDING:
+        response = _schemes(signer, self._network, rehearsal).settle(payment, requirements)
+        if response.error_reason == PENDING:
             return None
         rejection = signer.rejection()
-        return found if rejection is None else self._failure(requested, rejection.reason, rejection.message)
+        return response if rejection is None else self._failure(requested, rejection.reason, rejection.message)
 
     def settle(self, payment: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, or return its earlier settlement. Raises `Malformed` and the node's errors.
@@ -211,24 +211,24 @@ class Facilitator:
         request = SettlementRequest(requested, content, self._path(payment, requirements))
         writing = _Writing(self.settlements, request)
         signer = self._signer(request.path.node, writing)
-        found = _schemes(signer, self._network, writing).settle(payment, requirements)
+        response = _schemes(signer, self._network, writing).settle(payment, requirements)
         try:
-            if found.success and requirements.scheme == UPTO and requested.amount == 0:
+            if response.success and requirements.scheme == UPTO and requested.amount == 0:
                 self.settlements.release(request)
         except AlreadySettling:
             return self._failure(requested, "payment_settled_otherwise")
-        if not found.success:
+        if not response.success:
             elsewhere = self._elsewhere(requested)
-            if elsewhere is None and found.error_reason != PENDING:
+            if elsewhere is None and response.error_reason != PENDING:
                 rejection = signer.rejection()
                 sent = None if rejection is None else writing.get(requested.key.name)
                 if sent is not None:  # another request has sent it since
                     return self._failure(requested, PENDING).model_copy(update={"transaction": sent})
                 if rejection is not None:
                     return self._failure(requested, rejection.reason, rejection.message)
-            return elsewhere or found
-        landed = found.transaction if writing.landed is None else writing.landed.transaction_hash
-        return found.model_copy(update={"transaction": landed})
+            return elsewhere or response
+        landed = response.transaction if writing.landed is None else writing.landed.transaction_hash
+        return response.model_copy(update={"transaction": landed})
 
     def status(self, key: PaymentKey, deadline: int | None = None) -> PaymentStatus:
         """Return the status of a payment. For a payment never settled here, the caller gives its deadline.
@@ -265,8 +265,8 @@ class Facilitator:
             settled(payment, requirements)
             data = _RECEIVERS + encode(["address", "address"], [payment.payload["receiver"], payment.payload["token"]])
             totals = tuple(decode(["uint256", "uint256"], self.node.call(BATCH_SETTLEMENT, data, "pending")))
-        found = settled(payment, requirements, totals)
-        return replace(found, amount=int(requirements.amount)) if requirements.scheme == UPTO else found
+        requested = settled(payment, requirements, totals)
+        return replace(requested, amount=int(requirements.amount)) if requirements.scheme == UPTO else requested
 
     def _refused(self, payment: PaymentPayload, requirements: PaymentRequirements) -> str | None:
         if requirements.network != self._network or payment.accepted.network != self._network:
@@ -325,14 +325,14 @@ def _is_transfer(payment: PaymentPayload) -> bool:
 
 def _schemes(signer: NodeSigner, network: str, writing: _Writing | _Rehearsal | None) -> x402FacilitatorSync:
     networks = [network]
-    found = x402FacilitatorSync()
-    found.register(networks, ExactEvmScheme(signer, pending_store=writing))
-    found.register(networks, UptoEvmScheme(signer, pending_store=writing))
+    schemes = x402FacilitatorSync()
+    schemes.register(networks, ExactEvmScheme(signer, pending_store=writing))
+    schemes.register(networks, UptoEvmScheme(signer, pending_store=writing))
     # No authorizer key is passed. With one, a payer's refund request would return money that the seller has not
     # claimed yet.
-    found.register(networks, BatchSettlementEvmFacilitator(signer, None, pending_store=writing))
-    found.register_extension(EIP2612_GAS_SPONSORING)
-    return found
+    schemes.register(networks, BatchSettlementEvmFacilitator(signer, None, pending_store=writing))
+    schemes.register_extension(EIP2612_GAS_SPONSORING)
+    return schemes
 
 
 class InProcessFacilitator:

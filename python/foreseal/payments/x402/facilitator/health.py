@@ -66,12 +66,12 @@ class FacilitatorHealth(HealthChecks[_CheckedDatabase | None]):
     def health(self) -> dict[str, object]:
         """Return the health with all reasons. Never waits."""
         node, open_ = self._node.result(), self._database.result()
-        found = self.node()
-        account = found.accounts.get(self._account, CheckedAccount())
+        checked_node = self.node()
+        account = checked_node.accounts.get(self._account, CheckedAccount())
         reachable = open_.value is not None and not open_.overdue
         reasons = [
             *health_report.node_reasons(node),
-            *health_report.ether_reasons(found, "account", "settlements"),
+            *health_report.ether_reasons(checked_node, "account", "settlements"),
         ]
         if not reachable:
             reasons.append(health_report.reason("database_unreachable", "the database does not respond"))

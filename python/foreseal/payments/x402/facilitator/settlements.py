@@ -83,9 +83,9 @@ class Waiter:
         """Call `poll` until it returns a result other than None. Raises TimeoutError."""
         end = self.now() + self.seconds
         while True:
-            found = poll()
-            if found is not None:
-                return found
+            polled = poll()
+            if polled is not None:
+                return polled
             if self.now() >= end:
                 raise TimeoutError(f"{what}: not within {self.seconds} s")
             self.sleep(self.poll_interval)
@@ -187,9 +187,9 @@ class Settlements:
         if intent:
             self.ledger.passed(PaidPoint.SETTLEMENT_STORED)
             record_delivery(self.ledger, SettlementRecord, key.name, self.sender.deliver(intent))
-        found = self.newest(key)
-        assert found is not None, "a stored settlement has signed bytes"
-        return found
+        newest_hash = self.newest(key)
+        assert newest_hash is not None, "a stored settlement has signed bytes"
+        return newest_hash
 
     @contextmanager
     def _counting(self, payer: str) -> Iterator[None]:

@@ -115,9 +115,9 @@ class NodeSigner:
         """
         data = encode_contract_call(abi, function_name, *args)
         with self._noting_failure():
-            found = _explained(lambda: self._node.call(to_checksum_address(address), data, _BLOCK, self._account))
+            returned = _explained(lambda: self._node.call(to_checksum_address(address), data, _BLOCK, self._account))
         outputs = next(entry["outputs"] for entry in abi if entry.get("name") == function_name)
-        values = decode([collapse_if_tuple(output) for output in outputs], found)
+        values = decode([collapse_if_tuple(output) for output in outputs], returned)
         return values[0] if len(values) == 1 else values
 
     def verify_typed_data(
@@ -161,8 +161,10 @@ class NodeSigner:
         """Return the receipt of the settlement, pre-confirmed or in a block. Raises TimeoutError."""
         if self._writer is None:
             self._refuse()
-        found = self._writer.receipt()
-        return TransactionReceipt(int(found.succeeded), found.block_number, found.transaction_hash, list(found.logs))
+        receipt = self._writer.receipt()
+        return TransactionReceipt(
+            int(receipt.succeeded), receipt.block_number, receipt.transaction_hash, list(receipt.logs)
+        )
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:
@@ -190,12 +192,14 @@ def _explained(act: Callable[[], _Result]) -> _Result:
 @cache
 def _errors() -> dict[bytes, str]:
     """Return names of the contracts' errors by selector. Nodes return only the bytes."""
-    found: dict[bytes, str] = {}
+    names_by_selector: dict[bytes, str] = {}
     for contract in _CONTRACTS:
         for entry in load(contract).abi:
             if entry["type"] == "error":
-                found[keccak(text=f"{entry['name']}({','.join(_types(entry['inputs']))})")[:4]] = entry["name"]
-    return found
+                names_by_selector[keccak(text=f"{entry['name']}({','.join(_types(entry['inputs']))})")[:4]] = entry[
+                    "name"
+                ]
+    return names_by_selector
 
 
 def _types(parameters: Sequence[dict[str, object]]) -> list[str]:

@@ -48,9 +48,9 @@ def _ranges(text: str) -> Iterator[_MediaRange]:
     """Yield the valid media ranges. Ranges with other parameters match neither the page nor the JSON."""
     for element in _ELEMENT.findall(text):
         name, *parameters = (each.strip().lower() for each in _PARAMETER.findall(element) or [""])
-        found = _RANGE.fullmatch(name)
+        match = _RANGE.fullmatch(name)
         weights = [each.removeprefix("q=") for each in parameters if each.startswith("q=")]
         others = [each for each in parameters if not each.startswith("q=") and each and each not in _CHARSET]
-        if found is None or others or len(weights) > 1 or not all(map(_WEIGHT.fullmatch, weights)):
+        if match is None or others or len(weights) > 1 or not all(map(_WEIGHT.fullmatch, weights)):
             continue
-        yield _MediaRange(found[1], found[2], float(weights[0]) if weights else 1.0)
+        yield _MediaRange(match[1], match[2], float(weights[0]) if weights else 1.0)

@@ -37,16 +37,16 @@ class Denomination:
         Raises ValueError, with the argument's name and the valid forms, for other text, another symbol, and more
         decimal places than the token has.
         """
-        found = _DOLLARS.fullmatch(text) or _TOKENS.fullmatch(text)
-        if found is None:
+        match = _DOLLARS.fullmatch(text) or _TOKENS.fullmatch(text)
+        if match is None:
             raise ValueError(f"{name}: {text[:100]!r} is not a price such as {self._forms()}")
-        symbol = found.groupdict().get("symbol")
+        symbol = match.groupdict().get("symbol")
         if symbol is None and not self.dollar:
             raise ValueError(f"{name}: {text[:100]!r} is in dollars, but {self.symbol} is not: write {self._forms()}")
         if symbol not in (None, self.symbol):
             raise ValueError(f"{name}: {text[:100]!r} is not in {self.symbol}: write {self._forms()}")
         try:
-            return to_units(found["number"], self.decimals)
+            return to_units(match["number"], self.decimals)
         except ValueError as error:
             reason = str(error).removeprefix("amount: ")
             raise ValueError(f"{name}: {reason}; {self.symbol} has {self.decimals} decimal places") from None
@@ -58,7 +58,7 @@ class Denomination:
 
 def default_denomination(domain: Domain) -> Denomination | None:
     """Return the denomination of a dollar token that the package `x402` lists; None for any other token."""
-    found = find_default_asset(domain.contract, f"eip155:{domain.chain_id}")
-    if found is None:
+    asset = find_default_asset(domain.contract, f"eip155:{domain.chain_id}")
+    if asset is None:
         return None
-    return Denomination(symbol=found["symbol"], decimals=found["decimals"], dollar=True)
+    return Denomination(symbol=asset["symbol"], decimals=asset["decimals"], dollar=True)

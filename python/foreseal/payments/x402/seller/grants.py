@@ -166,14 +166,14 @@ class Grants:
             self.ledger.move(tx, GrantRecord, row, Trigger.DECLINE)
             delete_authorization(self.ledger, tx, lease.id)
 
-    def settle(self, lease: GrantLease, found: SettleResponse) -> GrantRecord:
+    def settle(self, lease: GrantLease, settlement: SettleResponse) -> GrantRecord:
         """Record the settlement, and end the lease. One without a transaction is final at once.
 
         Return the updated grant.
         """
-        hash = found.transaction.lower() or None
+        hash = settlement.transaction.lower() or None
         values: ColumnValues = {
-            GrantRecord.settlement: found.model_dump_json(by_alias=True, exclude_none=True),
+            GrantRecord.settlement: settlement.model_dump_json(by_alias=True, exclude_none=True),
             GrantRecord.transaction_hash: hash,
             GrantRecord.lease: 0,
         }
@@ -203,11 +203,13 @@ class Grants:
         values: ColumnValues = {GrantRecord.lease: 0, GrantRecord.fence: GrantRecord.fence + int(lease is None)}
         free = GrantRecord.lease <= self.ledger.clock() if lease is None else _held(lease)
         with self.ledger.database.transaction() as tx:
-            found = fetch_one_or_none(tx, update(GrantRecord).where(same & free).values(values).returning(GrantRecord))
-            if found is not None:
-                self.ledger.move(tx, GrantRecord, found, Trigger.RELEASE, reason=reason)
+            released = fetch_one_or_none(
+                tx, update(GrantRecord).where(same & free).values(values).returning(GrantRecord)
+            )
+            if released is not None:
+                self.ledger.move(tx, GrantRecord, released, Trigger.RELEASE, reason=reason)
                 delete_authorization(self.ledger, tx, row.id)
-        return found is not None
+        return released is not None
 
     def reopen(self, id: str, reason: str) -> None:
         """Record that the chain no longer includes the settlement."""

@@ -181,11 +181,11 @@ class PaidRoutes:
         if row is None:
             return _json(404, {"error": f"unknown payment {id[:200]!r}"})
         try:
-            found = await self.seller.settled_status(row)
+            status = await self.seller.settled_status(row)
         except Silent as error:
             _log.warning("the node did not respond: %s", error)
             return _json(503, {"error": "the chain cannot be queried now"}).having(retry_after="1")
-        return _json(200, {"payment": row.id, "grant": row.state.value} | found.as_json())
+        return _json(200, {"payment": row.id, "grant": row.state.value} | status.as_json())
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         following: asyncio.Task[None] | None = None
@@ -318,7 +318,7 @@ class _Paid:
     ) -> GrantedResponse:
         grants = self._seller.grants
         try:
-            found = await self._seller.settle(claim.payload, claim.requirements, charged)
+            settlement = await self._seller.settle(claim.payload, claim.requirements, charged)
         except Undecided as error:
             await run_in_threadpool(grants.end, lease, str(error))
             return self._undecided(lease.id, "the settlement has not responded")
@@ -326,7 +326,7 @@ class _Paid:
             await run_in_threadpool(grants.end, lease)
             return await self._refused(error)
         self._seller.ledger.passed(PaidPoint.PAYMENT_SETTLED)
-        row = await run_in_threadpool(grants.settle, lease, found)
+        row = await run_in_threadpool(grants.settle, lease, settlement)
         self._seller.ledger.passed(PaidPoint.GRANT_SETTLED)
         return _paid(answered, row)
 
@@ -353,10 +353,10 @@ class _Paid:
         # Before the payment's end no chain query is needed, even for many copies.
         if not self._seller.is_good(row):
             try:
-                found = await self._seller.settled_status(row)
+                status = await self._seller.settled_status(row)
             except Silent:
                 return self._undecided(row.id, "the chain cannot be queried now")
-            if found.never:
+            if status.never:
                 return await self._demand("payment_expired")
         if row.request != await self._digest():
             if row.state is GrantState.SETTLED:
@@ -449,8 +449,8 @@ def _private(answer: GrantedResponse) -> GrantedResponse:
 
 def _paid(answer: GrantedResponse, row: GrantRecord) -> GrantedResponse:
     assert row.settlement is not None, "a settled grant has its settlement"
-    found = encode_payment_response_header(SettleResponse.model_validate_json(row.settlement))
-    return _private(answer).having(**{PAYMENT_RESPONSE_HEADER.lower(): found})
+    header = encode_payment_response_header(SettleResponse.model_validate_json(row.settlement))
+    return _private(answer).having(**{PAYMENT_RESPONSE_HEADER.lower(): header})
 
 
 def _json(status: int, content: dict[str, object]) -> GrantedResponse:

@@ -56,20 +56,20 @@ class PayPageResponses:
         if not path.startswith(f"{self._base}{site.prefix}/static/"):
             return None
         headers = {name.lower(): value for name, value in request.scope["headers"]}
-        found = site.respond(request.method, path.removeprefix(self._base), headers)
-        lines = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in found.headers)
-        return GrantedResponse(found.status, lines, found.body)
+        site_response = site.respond(request.method, path.removeprefix(self._base), headers)
+        lines = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in site_response.headers)
+        return GrantedResponse(site_response.status, lines, site_response.body)
 
     def demand(self, request: Request, refusal: GrantedResponse) -> GrantedResponse:
         """Return the page in place of a 402 response if the client prefers it; else the same response."""
         if request.method not in _READING or not prefers_html(request.headers.getlist("accept")):
             return refusal
         site = _mounted(quote(str(request.scope.get("root_path", "")), safe=SAFE) + self._base)
-        found = site.respond("GET", site.prefix, {})
-        lines = [(name.decode(), value.decode()) for name, value in found.headers if name not in _REPLACED]
+        site_response = site.respond("GET", site.prefix, {})
+        lines = [(name.decode(), value.decode()) for name, value in site_response.headers if name not in _REPLACED]
         required = [pair for pair in refusal.headers if pair[0] == PAYMENT_REQUIRED_HEADER.lower()]
         headers = (*lines, ("vary", "accept"), NO_STORE, *required)
-        return GrantedResponse(refusal.status, headers, found.body)
+        return GrantedResponse(refusal.status, headers, site_response.body)
 
 
 @functools.cache

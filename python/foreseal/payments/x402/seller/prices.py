@@ -161,12 +161,12 @@ class PriceTable:
         routes = [(path, prices) for verb, path, prices in self._routes if method is None or verb in methods]
         for group in readings(scope):
             matches = (RoutePath.matches_as_written, RoutePath.matches_normalized)
-            found = {_first(routes, match, reading) for match in matches for reading in group} - {()}
-            found = found or {_first(routes, RoutePath.matches_with_empty, reading) for reading in group} - {()}
-            if len(found) > 1:
+            options = {_first(routes, match, reading) for match in matches for reading in group} - {()}
+            options = options or {_first(routes, RoutePath.matches_with_empty, reading) for reading in group} - {()}
+            if len(options) > 1:
                 raise UnclearPath("path: has another price in another spelling")
-            if found:
-                return found.pop()
+            if options:
+                return options.pop()
         return ()
 
 

@@ -103,14 +103,14 @@ class Seller:
         if obstacle is not None:
             raise PaymentRejected(obstacle)
         try:
-            found = await self.offers.server.verify_payment(payload, requirements)
+            verification = await self.offers.server.verify_payment(payload, requirements)
         except PaymentAbortedError as error:
             raise PaymentRejected(error.reason or "payment_refused") from error
         except (*Silent, ValueError) as error:  # the package raises ValueError if a facilitator's response is not 200
             raise Unavailable(str(error)) from error
-        if not found.is_valid:
-            raise PaymentRejected(found.invalid_reason or "payment_invalid")
-        return found.skip_handler
+        if not verification.is_valid:
+            raise PaymentRejected(verification.invalid_reason or "payment_invalid")
+        return verification.skip_handler
 
     def available(self, payment: Payment) -> int | None:
         """Return a payer's pre-confirmed balance; None for a payment out of a channel. Raises the node's errors."""
@@ -122,22 +122,22 @@ class Seller:
         """Settle a payment. Raises `PaymentRejected` if it is not settled, `Undecided` if the outcome is open."""
         charged_requirements = requirements.model_copy(update={"amount": str(charged)})
         try:
-            found = await self.offers.server.settle_payment(payload, charged_requirements)
+            settlement = await self.offers.server.settle_payment(payload, charged_requirements)
         except PaymentAbortedError as error:
             raise PaymentRejected(error.reason or "payment_refused") from error
         except Exception as error:
             # After any other error, the facilitator may still have sent it.
             _log.warning("settlement is undecided", extra={"reason": str(error)})
             raise Undecided(str(error)) from error
-        moves = found.transaction or (charged and requirements.scheme != BATCH)
-        if found.success and (not moves or HASH.fullmatch(found.transaction)):
-            return found
-        if found.success:
+        moves = settlement.transaction or (charged and requirements.scheme != BATCH)
+        if settlement.success and (not moves or HASH.fullmatch(settlement.transaction)):
+            return settlement
+        if settlement.success:
             raise Undecided("the facilitator returned no transaction")
-        if found.error_reason == PENDING:
-            raise Undecided(found.error_message or PENDING)
+        if settlement.error_reason == PENDING:
+            raise Undecided(settlement.error_message or PENDING)
         await self._require_unpaid(payload, requirements)
-        raise PaymentRejected(found.error_reason or "settlement_failed", found)
+        raise PaymentRejected(settlement.error_reason or "settlement_failed", settlement)
 
     async def _require_unpaid(self, payload: PaymentPayload, requirements: PaymentRequirements) -> None:
         """Raise `Undecided` if a payment that the facilitator did not settle may have been paid.
@@ -147,12 +147,12 @@ class Seller:
         if requirements.scheme == BATCH:
             return
         try:
-            found = await run_in_threadpool(find_status, self.node, granted(payload))
+            status = await run_in_threadpool(find_status, self.node, granted(payload))
         except Silent as error:
             raise Undecided(str(error)) from error
-        if found.fate is PaymentFate.SETTLED:
-            raise Undecided(f"transaction {found.transaction} paid it")
-        if found.fate is PaymentFate.SPENT and found.transaction is None:
+        if status.fate is PaymentFate.SETTLED:
+            raise Undecided(f"transaction {status.transaction} paid it")
+        if status.fate is PaymentFate.SPENT and status.transaction is None:
             raise Undecided("its nonce is used, and the chain does not show for which transfer")
 
     async def cancel(self, payload: PaymentPayload, requirements: PaymentRequirements, status: int | None) -> None:
@@ -227,16 +227,16 @@ class Seller:
         _, requirements = stored_payment(row)
         if requirements.scheme != EXACT:
             return False
-        found = self.fate(row)
-        return found.fate is PaymentFate.SETTLED and found.amount == int(requirements.amount)
+        status = self.fate(row)
+        return status.fate is PaymentFate.SETTLED and status.amount == int(requirements.amount)
 
     async def settled_status(self, row: GrantRecord) -> PaymentStatus:
         """Return the status from `fate`, and release the grant if non-payment is proven and no run has its lease."""
-        found = await run_in_threadpool(self.fate, row)
-        if not found.never or row.state is GrantState.RELEASED:
-            return found
-        if await run_in_threadpool(self.grants.release, row, found.fate):
-            return found
+        status = await run_in_threadpool(self.fate, row)
+        if not status.never or row.state is GrantState.RELEASED:
+            return status
+        if await run_in_threadpool(self.grants.release, row, status.fate):
+            return status
         # A run has the lease, or the grant has changed since it was read.
         newest = await run_in_threadpool(self.grants.find, row.id)
         assert newest is not None, "a grant is never removed"
@@ -257,14 +257,14 @@ class Seller:
         self.followed.record()
 
     def _deepen(self, row: GrantRecord) -> None:
-        found = self._settlement(row)
-        if found is None:
+        receipt = self._settlement(row)
+        if receipt is None:
             self.grants.reopen(row.id, "the transaction is no longer on the chain")
             return
-        if not found.pays:
+        if not receipt.pays:
             self.grants.reopen(row.id, "the transaction does not pay the requested amount")
             return
-        step = block_finality(self.node, self.policy, found.block_number, found.block_hash)
+        step = block_finality(self.node, self.policy, receipt.block_number, receipt.block_hash)
         if step is not None:
             self.grants.deepen(row.id, step)
             if step is Finality.FINAL:
@@ -302,11 +302,11 @@ class Seller:
 
     async def _finished(self, row: GrantRecord, lease: GrantLease) -> SettleResponse:
         payload, requirements = stored_payment(row)
-        found = await run_in_threadpool(self.fate, row)
-        if found.never:
-            await run_in_threadpool(self.grants.release, row, found.fate, lease)
+        status = await run_in_threadpool(self.fate, row)
+        if status.never:
+            await run_in_threadpool(self.grants.release, row, status.fate, lease)
             raise PaymentRejected("payment_expired")
-        response = _on_chain(row, requirements, found)
+        response = _on_chain(row, requirements, status)
         if response is not None:
             return response
         if requirements.scheme == BATCH:
@@ -333,13 +333,13 @@ class Seller:
         return response
 
 
-def _on_chain(row: GrantRecord, requirements: PaymentRequirements, found: PaymentStatus) -> SettleResponse | None:
+def _on_chain(row: GrantRecord, requirements: PaymentRequirements, status: PaymentStatus) -> SettleResponse | None:
     """Return the settlement that the chain already shows; None unless it has the full amount."""
-    if requirements.scheme == BATCH and found.fate is PaymentFate.SETTLED:
+    if requirements.scheme == BATCH and status.fate is PaymentFate.SETTLED:
         return _response(row, requirements)
-    if found.fate is not PaymentFate.SETTLED or found.transaction is None or found.amount != row.charged:
+    if status.fate is not PaymentFate.SETTLED or status.transaction is None or status.amount != row.charged:
         return None
-    return _response(row, requirements, found.transaction, str(found.amount))
+    return _response(row, requirements, status.transaction, str(status.amount))
 
 
 def _response(
