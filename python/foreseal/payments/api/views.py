@@ -31,7 +31,7 @@ from foreseal.payments.api.responses import (
 from foreseal.payments.destinations.label import DestinationLabels
 from foreseal.payments.disbursements.payouts import read_payees
 from foreseal.payments.disbursements.refunds import RefundedTransfer, refund_receivers
-from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, OrderStatus
+from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderStatus
 from foreseal.payments.ledger.event_types import OBJECTS, event_id, event_type
 from foreseal.payments.ledger.models import (
     AttemptRecord,
@@ -150,7 +150,7 @@ class Views:
     ) -> OrderView:
         return {
             "id": order.id,
-            "state": cast(OrderState, status.state),
+            "state": status.state,
             **refined(status.step),
             "chain_id": order.chain_id,
             **self.arrival(order.token, order.payee),

@@ -30,10 +30,10 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import (
     REVERSIBLE,
     DisbursementState,
+    DisbursementStatus,
     Finality,
     Ledger,
     LedgerError,
-    OrderStatus,
     StatusStep,
     TimelineEntry,
     Trigger,
@@ -121,7 +121,7 @@ class Disbursements(ABC, Generic[D]):
         with self.ledger.database.reading() as tx:
             row = read(tx, self.model, id)
             legs = self.recipients(tx, row)
-        next_status(DISBURSEMENT_TRANSITIONS, OrderStatus(row.state, row.step), Trigger.SUBMIT)
+        next_status(DISBURSEMENT_TRANSITIONS, DisbursementStatus(row.state, row.step), Trigger.SUBMIT)
         contract, data = self.call(row, legs)
         at_fault = self.forbidden(row.token, contract, legs)
         if at_fault in (self.merchant.payee, contract):

@@ -4,7 +4,7 @@ Statements run on connections, not on sessions, so no instance of a record exist
 typed as records.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy.orm import DeclarativeBase, Mapped
 
@@ -20,7 +20,7 @@ class StatefulRecord(Record):
 
     __abstract__ = True
 
-    transitions: ClassVar[Transitions]
+    transitions: ClassVar[Transitions[Any]]
     """All transitions of the state."""
 
     if TYPE_CHECKING:  # each record defines the columns with its own types

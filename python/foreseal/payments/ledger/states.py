@@ -20,8 +20,8 @@ Reserved -> Presented -> Spent | Returned             x402 purchases of a buyer
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
 
 from foreseal.payments.ledger.errors import TransitionNotAllowed
 
@@ -83,6 +83,8 @@ class PurchaseState(StrEnum):
 
 
 LedgerState = OrderState | DisbursementState | SettlementState | GrantState | PurchaseState
+S = TypeVar("S", bound=LedgerState)
+S_co = TypeVar("S_co", bound=LedgerState, covariant=True)
 
 
 class TxStatus(StrEnum):
@@ -159,34 +161,42 @@ class Trigger(StrEnum):
     UNSPENT = "a final block rules out that it ever will be"
 
 
-@dataclass(frozen=True, slots=True)
-class OrderStatus:
+class LedgerStatus(NamedTuple, Generic[S_co]):
     """A state and the step within it."""
 
-    state: LedgerState
+    state: S_co
     step: StatusStep = TxStatus.IDLE
 
     def __str__(self) -> str:
         return self.state if self.step is TxStatus.IDLE else f"{self.state} ({self.step})"
 
 
-Transitions = Mapping[tuple[OrderStatus | None, Trigger], OrderStatus]
+OrderStatus = LedgerStatus[OrderState]
+DisbursementStatus = LedgerStatus[DisbursementState]
+SettlementStatus = LedgerStatus[SettlementState]
+GrantStatus = LedgerStatus[GrantState]
+PurchaseStatus = LedgerStatus[PurchaseState]
+
+Transition = tuple[tuple[LedgerStatus[S] | None, Trigger], LedgerStatus[S]]
+"""A status with a trigger, and the status to which it leads."""
+
+Transitions = Mapping[tuple[LedgerStatus[S] | None, Trigger], LedgerStatus[S]]
 
 
-def _flight(state: LedgerState) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _flight(state: S) -> Iterator[Transition[S]]:
     """Yield the transitions of a transaction in flight from a state."""
     for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
-        yield (OrderStatus(state, step), Trigger.ACCEPTED), OrderStatus(state, TxStatus.BROADCAST)
+        yield (LedgerStatus(state, step), Trigger.ACCEPTED), LedgerStatus(state, TxStatus.BROADCAST)
     for step in (TxStatus.INTENDED, TxStatus.BROADCAST):
-        yield (OrderStatus(state, step), Trigger.LOST), OrderStatus(state, TxStatus.UNKNOWN)
+        yield (LedgerStatus(state, step), Trigger.LOST), LedgerStatus(state, TxStatus.UNKNOWN)
     for step in IN_FLIGHT:
-        yield (OrderStatus(state, step), Trigger.FAIL), OrderStatus(state, TxStatus.FAILED)
+        yield (LedgerStatus(state, step), Trigger.FAIL), LedgerStatus(state, TxStatus.FAILED)
 
 
-def _effect(state: LedgerState, back: OrderStatus) -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
-    """Yield the transitions after a transaction's effect. `back` is the place after a reorganization."""
+def _effect(state: S, back: LedgerStatus[S]) -> Iterator[Transition[S]]:
+    """Yield the transitions after a transaction's effect. `back` is the status after a reorganization."""
     provisional, confirmed, final = (
-        OrderStatus(state, step) for step in (Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL)
+        LedgerStatus(state, step) for step in (Finality.PROVISIONAL, Finality.CONFIRMED, Finality.FINAL)
     )
     yield (provisional, Trigger.CONFIRM), confirmed
     yield (confirmed, Trigger.DEMOTE), provisional
@@ -195,7 +205,7 @@ def _effect(state: LedgerState, back: OrderStatus) -> Iterator[tuple[tuple[Order
         yield (status, Trigger.REOPEN), back
 
 
-def _order_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _order_transitions() -> Iterator[Transition[OrderState]]:
     drafted, signed, stored, voided = (
         OrderStatus(state) for state in (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
     )
@@ -221,42 +231,45 @@ def _order_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], O
         yield (status, Trigger.EXPIRE), OrderStatus(OrderState.EXPIRED)
 
 
-def _disbursement_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _disbursement_transitions() -> Iterator[Transition[DisbursementState]]:
     reserved, broadcast = DisbursementState.RESERVED, DisbursementState.BROADCAST
-    yield (None, Trigger.RESERVE), OrderStatus(reserved)
+    yield (None, Trigger.RESERVE), DisbursementStatus(reserved)
     for step in (TxStatus.IDLE, TxStatus.FAILED):
-        yield (OrderStatus(reserved, step), Trigger.SUBMIT), OrderStatus(reserved, TxStatus.INTENDED)
-        yield (OrderStatus(reserved, step), Trigger.BLOCK), OrderStatus(DisbursementState.BLOCKED)
+        yield (DisbursementStatus(reserved, step), Trigger.SUBMIT), DisbursementStatus(reserved, TxStatus.INTENDED)
+        yield (DisbursementStatus(reserved, step), Trigger.BLOCK), DisbursementStatus(DisbursementState.BLOCKED)
     for step in (TxStatus.INTENDED, TxStatus.UNKNOWN):
-        yield (OrderStatus(reserved, step), Trigger.ACCEPTED), OrderStatus(broadcast)
-    yield (OrderStatus(reserved, TxStatus.INTENDED), Trigger.LOST), OrderStatus(reserved, TxStatus.UNKNOWN)
-    unanswered = [OrderStatus(reserved, step) for step in (TxStatus.INTENDED, TxStatus.UNKNOWN)]
-    for status in (*unanswered, OrderStatus(broadcast)):
-        yield (status, Trigger.FAIL), OrderStatus(reserved, TxStatus.FAILED)
-        yield (status, Trigger.LANDED), OrderStatus(DisbursementState.COMPLETE, Finality.PROVISIONAL)
-    yield from _effect(DisbursementState.COMPLETE, OrderStatus(broadcast))
+        yield (DisbursementStatus(reserved, step), Trigger.ACCEPTED), DisbursementStatus(broadcast)
+    yield (
+        (DisbursementStatus(reserved, TxStatus.INTENDED), Trigger.LOST),
+        DisbursementStatus(reserved, TxStatus.UNKNOWN),
+    )
+    unanswered = [DisbursementStatus(reserved, step) for step in (TxStatus.INTENDED, TxStatus.UNKNOWN)]
+    for status in (*unanswered, DisbursementStatus(broadcast)):
+        yield (status, Trigger.FAIL), DisbursementStatus(reserved, TxStatus.FAILED)
+        yield (status, Trigger.LANDED), DisbursementStatus(DisbursementState.COMPLETE, Finality.PROVISIONAL)
+    yield from _effect(DisbursementState.COMPLETE, DisbursementStatus(broadcast))
 
 
-def _settlement_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _settlement_transitions() -> Iterator[Transition[SettlementState]]:
     submitted, settled = SettlementState.SUBMITTED, SettlementState.SETTLED
-    yield (None, Trigger.RELEASE), OrderStatus(SettlementState.RELEASED)
-    for status in (None, OrderStatus(submitted, TxStatus.FAILED)):
-        yield (status, Trigger.SETTLE), OrderStatus(submitted, TxStatus.INTENDED)
+    yield (None, Trigger.RELEASE), SettlementStatus(SettlementState.RELEASED)
+    for status in (None, SettlementStatus(submitted, TxStatus.FAILED)):
+        yield (status, Trigger.SETTLE), SettlementStatus(submitted, TxStatus.INTENDED)
     yield from _flight(submitted)
     for step in IN_FLIGHT:
-        yield (OrderStatus(submitted, step), Trigger.LANDED), OrderStatus(settled, Finality.PROVISIONAL)
-    yield from _effect(settled, OrderStatus(submitted, TxStatus.UNKNOWN))
+        yield (SettlementStatus(submitted, step), Trigger.LANDED), SettlementStatus(settled, Finality.PROVISIONAL)
+    yield from _effect(settled, SettlementStatus(submitted, TxStatus.UNKNOWN))
 
 
-def _grant_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
+def _grant_transitions() -> Iterator[Transition[GrantState]]:
     states = (GrantState.HELD, GrantState.DECLINED, GrantState.RELEASED)
-    held, declined, released = (OrderStatus(state) for state in states)
-    answered, unknown = OrderStatus(GrantState.ANSWERED), OrderStatus(GrantState.ANSWERED, TxStatus.UNKNOWN)
+    held, declined, released = (GrantStatus(state) for state in states)
+    answered, unknown = GrantStatus(GrantState.ANSWERED), GrantStatus(GrantState.ANSWERED, TxStatus.UNKNOWN)
     yield (held, Trigger.ANSWER), answered
     yield (held, Trigger.DECLINE), declined
     yield (answered, Trigger.LOST), unknown
     for status in (answered, unknown):
-        yield (status, Trigger.LANDED), OrderStatus(GrantState.SETTLED, Finality.PROVISIONAL)
+        yield (status, Trigger.LANDED), GrantStatus(GrantState.SETTLED, Finality.PROVISIONAL)
     yield from _effect(GrantState.SETTLED, unknown)
     for status in (held, answered, unknown, declined):
         yield (status, Trigger.RELEASE), released
@@ -265,45 +278,45 @@ def _grant_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], O
         yield (before, Trigger.GRANT), held
 
 
-def _purchase_transitions() -> Iterator[tuple[tuple[OrderStatus | None, Trigger], OrderStatus]]:
-    reserved, presented = OrderStatus(PurchaseState.RESERVED), OrderStatus(PurchaseState.PRESENTED)
+def _purchase_transitions() -> Iterator[Transition[PurchaseState]]:
+    reserved, presented = PurchaseStatus(PurchaseState.RESERVED), PurchaseStatus(PurchaseState.PRESENTED)
     yield (None, Trigger.RESERVE), reserved
     yield (reserved, Trigger.PRESENT), presented
     for status in (reserved, presented):
-        yield (status, Trigger.UNSENT), OrderStatus(PurchaseState.RETURNED, Finality.FINAL)
+        yield (status, Trigger.UNSENT), PurchaseStatus(PurchaseState.RETURNED, Finality.FINAL)
     reported = {Trigger.PAID: PurchaseState.SPENT, Trigger.REFUSED: PurchaseState.RETURNED}
     proven = {Trigger.SPENT: PurchaseState.SPENT, Trigger.UNSPENT: PurchaseState.RETURNED}
     for trigger, state in reported.items():
-        yield (presented, trigger), OrderStatus(state, Finality.PROVISIONAL)
-    for status in (presented, *(OrderStatus(state, Finality.PROVISIONAL) for state in reported.values())):
+        yield (presented, trigger), PurchaseStatus(state, Finality.PROVISIONAL)
+    for status in (presented, *(PurchaseStatus(state, Finality.PROVISIONAL) for state in reported.values())):
         for trigger, state in proven.items():
-            yield (status, trigger), OrderStatus(state, Finality.FINAL)
+            yield (status, trigger), PurchaseStatus(state, Finality.FINAL)
 
 
-ORDER_TRANSITIONS: Transitions = dict(_order_transitions())
+ORDER_TRANSITIONS: Transitions[OrderState] = dict(_order_transitions())
 """All transitions of an order. None stands for an order that does not exist yet."""
 
-DISBURSEMENT_TRANSITIONS: Transitions = dict(_disbursement_transitions())
+DISBURSEMENT_TRANSITIONS: Transitions[DisbursementState] = dict(_disbursement_transitions())
 """All transitions of a refund or a payout."""
 
-SETTLEMENT_TRANSITIONS: Transitions = dict(_settlement_transitions())
+SETTLEMENT_TRANSITIONS: Transitions[SettlementState] = dict(_settlement_transitions())
 """All transitions of a settlement."""
 
-GRANT_TRANSITIONS: Transitions = dict(_grant_transitions())
+GRANT_TRANSITIONS: Transitions[GrantState] = dict(_grant_transitions())
 """All transitions of a grant."""
 
-PURCHASE_TRANSITIONS: Transitions = dict(_purchase_transitions())
+PURCHASE_TRANSITIONS: Transitions[PurchaseState] = dict(_purchase_transitions())
 """All transitions of a purchase."""
 
 
 def parsed(text: str) -> tuple[str, StatusStep]:
-    """Return state and step of a place in text form, as the timeline stores it."""
+    """Return state and step of a status in text form, as the timeline stores it."""
     state, _, step = text.removesuffix(")").partition(" (")
     step_name = step or TxStatus.IDLE
     return state, Finality(step_name) if step_name in EFFECTED else TxStatus(step_name)
 
 
-def next_status(transitions: Transitions, status: OrderStatus | None, trigger: Trigger) -> OrderStatus:
+def next_status(transitions: Transitions[S], status: LedgerStatus[S] | None, trigger: Trigger) -> LedgerStatus[S]:
     """Return the status to which a trigger leads. Raises `TransitionNotAllowed` if the table has no such transition."""
     try:
         return transitions[status, trigger]

@@ -13,7 +13,7 @@ from foreseal.payments.ledger.errors import ConcurrentUpdate, DuplicateRecord, U
 from foreseal.payments.ledger.identifiers import is_storable
 from foreseal.payments.ledger.queries import ColumnValues, chunks, fetch_all, fetch_each, fetch_one_or_none, update_all
 from foreseal.payments.ledger.record import StatefulRecord
-from foreseal.payments.ledger.states import Finality, OrderStatus, StatusStep, Trigger, next_status
+from foreseal.payments.ledger.states import Finality, LedgerStatus, StatusStep, Trigger, next_status
 from foreseal.payments.ledger.timeline import TimelineEntry, record_entries, record_entry
 
 S = TypeVar("S", bound=StatefulRecord)
@@ -60,7 +60,7 @@ class Ledger:
         Raises `TransitionNotAllowed` if the table has no such transition, `ConcurrentUpdate` if the row has changed.
         `details` are JSON for the timeline.
         """
-        before = OrderStatus(row.state, row.step)
+        before = LedgerStatus(row.state, row.step)
         after = next_status(model.transitions, before, trigger)
         same = (model.id == row.id) & (model.state == before.state) & (model.step == before.step)
         changing = update(model).where(same).values({model.state: after.state, model.step: after.step})
@@ -82,7 +82,7 @@ class Ledger:
         changes: list[tuple[ColumnValues, ColumnValues]] = []
         logged: list[TimelineEntry] = []
         for row in rows:
-            before = OrderStatus(row.state, row.step)
+            before = LedgerStatus(row.state, row.step)
             after = next_status(model.transitions, before, trigger)
             unchanged: ColumnValues = {model.id: row.id, model.state: before.state, model.step: before.step}
             changes.append((unchanged, {model.state: after.state, model.step: after.step}))
@@ -105,7 +105,7 @@ class Ledger:
 
     def allows(self, model: type[S], row: S, trigger: Trigger) -> bool:
         """Return True if a trigger leads somewhere from the status of the row as it was read."""
-        return (OrderStatus(row.state, row.step), trigger) in model.transitions
+        return (LedgerStatus(row.state, row.step), trigger) in model.transitions
 
 
 def read(tx: Connection, model: type[S], id: str) -> S:
