@@ -58,10 +58,10 @@ def handover_command(url: str, rpc_ca: Path | None) -> int:
         click.echo("released the chain: no standby is connected, so any member may take over")
     epoch = peer_integer(before.get("epoch")) or 0
     while time.monotonic() - begun < _TIMEOUT:
-        owner = _new_owner(leader, addresses.get(successor), rpc_ca, epoch)
-        if owner is not None:
+        status = _newer_status(leader, addresses.get(successor), rpc_ca, epoch)
+        if status is not None:
             elapsed = (time.monotonic() - begun) * 1000
-            name, epoch = printable(peer_text(owner.get("owner"))), owner["epoch"]
+            name, epoch = printable(peer_text(status.get("owner"))), status["epoch"]
             click.echo(f"{name} writes the chain in epoch {epoch}, after {elapsed:.0f} ms")
             return 0
         time.sleep(_POLL_INTERVAL)
@@ -69,7 +69,7 @@ def handover_command(url: str, rpc_ca: Path | None) -> int:
     return FAILED
 
 
-def _new_owner(leader: RpcEndpoint, successor: str | None, ca: Path | None, epoch: int) -> Mapping[str, Any] | None:
+def _newer_status(leader: RpcEndpoint, successor: str | None, ca: Path | None, epoch: int) -> Mapping[str, Any] | None:
     """Return the status of a process that knows of a later owner than that of `epoch`: first of the owner itself.
 
     `successor` is the address that the standby has reported, which may be unusable.

@@ -25,7 +25,7 @@ EXPIRY = 300.0
 RunCall = Callable[[str, bytes], CallOutcome | asyncio.Future[CallOutcome]]
 """Starts a call of the core, of a method with its params."""
 # The caller that owns a filter; None for administrators.
-_Owner = RateLimiter | None
+_Caller = RateLimiter | None
 
 
 class FilterTable:
@@ -37,54 +37,54 @@ class FilterTable:
         """Filters evicted for others."""
         self._clock = clock
         # Ids with the time of their last use, the longest idle first; by tier and caller.
-        self._held: dict[str, dict[_Owner, dict[int, float]]] = defaultdict(dict)
-        self._owners: dict[int, tuple[str, _Owner]] = {}
+        self._held: dict[str, dict[_Caller, dict[int, float]]] = defaultdict(dict)
+        self._callers: dict[int, tuple[str, _Caller]] = {}
         # Filters that are being created.
-        self._pending: dict[_Owner, int] = defaultdict(int)
+        self._pending: dict[_Caller, int] = defaultdict(int)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        return len(self._owners) + sum(self._pending.values())
+        return len(self._callers) + sum(self._pending.values())
 
-    def count(self, caller: _Owner, tier: str) -> int:
+    def count(self, caller: _Caller, tier: str) -> int:
         """Return the number of a caller's filters, including those that are being created."""
         return len(self._held[tier].get(caller, ())) + self._pending.get(caller, 0)
 
-    def begin_creation(self, caller: _Owner) -> None:
+    def begin_creation(self, caller: _Caller) -> None:
         """Count a filter that is being created, until `add` or `end_creation`."""
         self._pending[caller] += 1
 
-    def end_creation(self, caller: _Owner) -> None:
+    def end_creation(self, caller: _Caller) -> None:
         """Stop counting a filter that was not created."""
         self._pending[caller] -= 1
         if not self._pending[caller]:
             del self._pending[caller]
 
-    def add(self, caller: _Owner, tier: str, ident: int) -> None:
+    def add(self, caller: _Caller, tier: str, ident: int) -> None:
         """Add a filter whose creation was counted by `begin_creation`."""
         self.end_creation(caller)
         self._held[tier].setdefault(caller, {})[ident] = self._clock()
-        self._owners[ident] = tier, caller
+        self._callers[ident] = tier, caller
 
     def touch(self, ident: int) -> None:
         """Update the time of the last use of a filter."""
-        owner = self._owners.get(ident)
-        if owner is not None:
-            filters = self._held[owner[0]][owner[1]]
+        entry = self._callers.get(ident)
+        if entry is not None:
+            filters = self._held[entry[0]][entry[1]]
             del filters[ident]
             filters[ident] = self._clock()
 
     def discard(self, ident: int) -> None:
         """Remove a filter that no longer exists."""
-        owner = self._owners.pop(ident, None)
-        if owner is not None:
-            tier, caller = owner
+        entry = self._callers.pop(ident, None)
+        if entry is not None:
+            tier, caller = entry
             filters = self._held[tier][caller]
             del filters[ident]
             if not filters:
                 del self._held[tier][caller]
 
-    def find_expired_for_caller(self, caller: _Owner, tier: str) -> int | None:
+    def find_expired_for_caller(self, caller: _Caller, tier: str) -> int | None:
         """Return a filter of a caller that has been idle for so long that the core has dropped it."""
         return self._expired(self._held[tier].get(caller, {}))
 
@@ -104,7 +104,7 @@ class FilterTable:
         task.add_done_callback(self._tasks.discard)
 
     def _last_use(self, ident: int) -> float:
-        tier, caller = self._owners[ident]
+        tier, caller = self._callers[ident]
         return self._held[tier][caller][ident]
 
     def _expired(self, filters: dict[int, float]) -> int | None:

@@ -231,6 +231,6 @@ async def test_random_calls_are_counted_and_new_callers_always_served() -> None:
                     assert own or (tier == "public" and dedicated >= 6), outcome
             elif made:
                 await callers.request(name, method, draw.choice(made[-12:]))
-            assert callers.node.filters == set(callers.table._owners)
+            assert callers.node.filters == set(callers.table._callers)
             assert not callers.table._pending
             assert all(callers.table.count(callers.limiter(name), "public") <= 3 for name in names)

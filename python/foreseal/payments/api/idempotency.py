@@ -50,7 +50,7 @@ class RequestClaim:
     """A request that this process executes."""
 
     key: str
-    owner: str
+    lease_owner: str
     """Unique name of this execution."""
     since: int
     """Newest timeline entry when the request was first claimed."""
@@ -79,7 +79,7 @@ class IdempotentRequests:
     database: Database
     clock: Callable[[], float]
     """Unix time in seconds."""
-    owner: str
+    lease_owner: str
     """Name of this process, and after a space its incarnation.
 
     Leases of another incarnation are those of a dead process.
@@ -93,8 +93,8 @@ class IdempotentRequests:
 
         Raises `ApiError` 422 if another request used the key, 409 while the request is being executed.
         """
-        now, owner = self.clock(), f"{self.owner} {self.random()}"
-        lease: ColumnValues = {RequestRecord.owner: owner, RequestRecord.leased_until: now + self.lease}
+        now, lease_owner = self.clock(), f"{self.lease_owner} {self.random()}"
+        lease: ColumnValues = {RequestRecord.owner: lease_owner, RequestRecord.leased_until: now + self.lease}
         fresh: ColumnValues = {
             RequestRecord.key: key,
             RequestRecord.fingerprint: fingerprint,
@@ -107,7 +107,7 @@ class IdempotentRequests:
                 tx.execute(insert(RequestRecord).values({**fresh, **lease, RequestRecord.since: newest}))
         except IntegrityError:  # the key exists
             return self._claim_again(key, fingerprint, now, lease)
-        return RequestClaim(key, owner, newest, again=False)
+        return RequestClaim(key, lease_owner, newest, again=False)
 
     def _claim_again(
         self, key: str, fingerprint: str, now: float, lease: ColumnValues
@@ -122,9 +122,11 @@ class IdempotentRequests:
             tx.execute(update(RequestRecord).where(RequestRecord.key == key).values(lease))
             return RequestClaim(key, lease[RequestRecord.owner], row.since, again=True)
 
-    def _is_predecessor(self, owner: str) -> bool:
+    def _is_predecessor(self, other: str) -> bool:
         """Return True for an execution of an earlier process with the name of this one, which is dead."""
-        return owner.startswith(f"{self.owner.partition(' ')[0]} ") and not owner.startswith(f"{self.owner} ")
+        return other.startswith(f"{self.lease_owner.partition(' ')[0]} ") and not other.startswith(
+            f"{self.lease_owner} "
+        )
 
     def conclude(self, claim: RequestClaim, answer: StoredResponse) -> None:
         """Store the response of a claimed request."""
@@ -175,8 +177,8 @@ class IdempotentRequests:
         """
         now = self.clock()
         keys = [key for key, _, _ in answers]
-        predecessor = RequestRecord.owner.startswith(f"{self.owner.partition(' ')[0]} ", autoescape=True)
-        predecessor &= ~RequestRecord.owner.startswith(f"{self.owner} ", autoescape=True)
+        predecessor = RequestRecord.owner.startswith(f"{self.lease_owner.partition(' ')[0]} ", autoescape=True)
+        predecessor &= ~RequestRecord.owner.startswith(f"{self.lease_owner} ", autoescape=True)
         dead = RequestRecord.status.is_(None) & ((RequestRecord.leased_until <= now) | predecessor)
         tx.execute(delete(RequestRecord).where(RequestRecord.key.in_(keys), dead))
         rows: list[ColumnValues] = [
@@ -184,7 +186,7 @@ class IdempotentRequests:
                 RequestRecord.key: key,
                 RequestRecord.fingerprint: fingerprint,
                 RequestRecord.since: 0,
-                RequestRecord.owner: self.owner,
+                RequestRecord.owner: self.lease_owner,
                 RequestRecord.leased_until: now,
                 RequestRecord.created: int(now),
                 RequestRecord.status: answer.status,
@@ -195,7 +197,11 @@ class IdempotentRequests:
         insert_all(tx, RequestRecord, rows)
 
     def _ours(self, claim: RequestClaim) -> Update:
-        mine = (RequestRecord.key == claim.key) & (RequestRecord.owner == claim.owner) & RequestRecord.status.is_(None)
+        mine = (
+            (RequestRecord.key == claim.key)
+            & (RequestRecord.owner == claim.lease_owner)
+            & RequestRecord.status.is_(None)
+        )
         return update(RequestRecord).where(mine)
 
 

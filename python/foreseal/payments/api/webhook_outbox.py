@@ -86,7 +86,7 @@ class WebhookOutbox:
     database: Database
     clock: Callable[[], float]
     """Unix time in seconds."""
-    owner: str
+    lease_owner: str
     """Name and incarnation of this process, which no other process has. See `webhooks.release_leases`."""
     lease: float
     """Seconds until a claimed delivery may be claimed by another process; longer than an attempt can last."""
@@ -147,7 +147,7 @@ class WebhookOutbox:
             rows = fetch_all(tx, due.with_for_update(skip_locked=True))
             values: ColumnValues = {
                 DeliveryRecord.leased_until: now + self.lease,
-                DeliveryRecord.leased_by: self.owner,
+                DeliveryRecord.leased_by: self.lease_owner,
             }
             for ids in chunks([row.id for row in rows]):
                 tx.execute(update(DeliveryRecord).where(DeliveryRecord.id.in_(ids)).values(values))
@@ -231,7 +231,7 @@ class WebhookOutbox:
             selected: ColumnValues = {
                 DeliveryRecord.id: delivery.id,
                 DeliveryRecord.state: DeliveryState.WAITING,
-                DeliveryRecord.leased_by: self.owner,
+                DeliveryRecord.leased_by: self.lease_owner,
             }
             written: ColumnValues = {
                 DeliveryRecord.state: DeliveryState.DEAD if dead else DeliveryState.WAITING,
@@ -267,7 +267,7 @@ class WebhookOutbox:
                 return
 
     def _mine(self) -> tuple[ColumnElement[bool], ...]:
-        return (DeliveryRecord.state == DeliveryState.WAITING, DeliveryRecord.leased_by == self.owner)
+        return (DeliveryRecord.state == DeliveryState.WAITING, DeliveryRecord.leased_by == self.lease_owner)
 
 
 def next_delay(attempts: int, retry_after: float = 0.0) -> float:

@@ -55,7 +55,7 @@ class ProcessName:
     """Distinguishes the process from earlier ones with the same name."""
 
     @property
-    def owner(self) -> str:
+    def lease_owner(self) -> str:
         """Owner of leases: the name and the incarnation."""
         return f"{self.name} {self.incarnation}"
 

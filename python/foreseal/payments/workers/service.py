@@ -65,7 +65,7 @@ class Service:
         if self._tracers is not None:
             backend.database.observer = CombinedObserver(self.metrics, self._tracers.orders)
         encode = partial(encode_events, Views(backend.destinations.labels))
-        outbox = WebhookOutbox(backend.database, backend.clock, name.owner, max(lease, MIN_LEASE), encode)
+        outbox = WebhookOutbox(backend.database, backend.clock, name.lease_owner, max(lease, MIN_LEASE), encode)
         policy = AddressPolicy(configuration.serve.webhook_networks)
         settings = DispatcherSettings(self._configured, policy, configuration.serve.webhook_concurrency)
         self._dispatcher = WebhookDispatcher(outbox, settings, observe=self._observe_delivery, clock=backend.monotonic)
@@ -75,7 +75,7 @@ class Service:
         self._repeating = PeriodicThread("worker", self._worker.run_pass, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
         self._waking = None if websocket is None else StepListener(websocket, self._repeating.wake)
-        requests = IdempotentRequests(backend.database, backend.clock, name.owner, lease)
+        requests = IdempotentRequests(backend.database, backend.clock, name.lease_owner, lease)
         self._payments = PaymentQueue(backend.database, requests, self._dispatcher.wake)
         trace = None if self._tracers is None else self._tracers.requests.record
         watched = Monitoring(self.monitor.health, self.metrics.text, self.metrics.observe_request, trace)

@@ -64,6 +64,6 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _chown_to_owner(fd: int, folder: Path) -> None:
     """Change a file created by root to the owner of the data directory, whose node has to read it."""
-    owner = folder.stat()
-    if os.geteuid() == 0 and owner.st_uid != 0:
-        os.fchown(fd, owner.st_uid, owner.st_gid)
+    folder_stat = folder.stat()
+    if os.geteuid() == 0 and folder_stat.st_uid != 0:
+        os.fchown(fd, folder_stat.st_uid, folder_stat.st_gid)

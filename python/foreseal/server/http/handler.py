@@ -81,8 +81,8 @@ class HttpResponse(NamedTuple):
 
 def format_view(block: int, step: int, age: int, epoch: int) -> tuple[bytes, bytes]:
     """Return the header line of the freshness of a view."""
-    owner = b"; epoch=%d" % epoch if epoch else b""
-    return b"x-foreseal-view", b"%d.%d; age=%d%b" % (block, step, age, owner)
+    epoch_field = b"; epoch=%d" % epoch if epoch else b""
+    return b"x-foreseal-view", b"%d.%d; age=%d%b" % (block, step, age, epoch_field)
 
 
 class HttpHandler:

@@ -164,11 +164,11 @@ def test_restarted_process_posts_its_interrupted_webhooks_at_once(service: Servi
 
 def test_owner_fits_its_column(service: ServiceHarness) -> None:
     name = ProcessName("n" * MAX_NAME)
-    claim = IdempotentRequests(service.database, service.clock, name.owner, LEASE).claim("k", "f")
+    claim = IdempotentRequests(service.database, service.clock, name.lease_owner, LEASE).claim("k", "f")
     assert isinstance(claim, RequestClaim)
     with service.database.reading() as tx:
         owner = tx.execute(select(RequestRecord.owner).where(RequestRecord.key == "k")).scalar_one()
-    assert owner == claim.owner
+    assert owner == claim.lease_owner
     assert len(owner) <= 100
 
 

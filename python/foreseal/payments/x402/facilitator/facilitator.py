@@ -55,7 +55,7 @@ _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
 
 class _Writing:
-    """One settlement, as the schemes' writer and as their store of pending transactions."""
+    """One settlement, as the schemes' submitter and as their store of pending transactions."""
 
     def __init__(self, settlements: Settlements, request: SettlementRequest) -> None:
         self._settlements = settlements

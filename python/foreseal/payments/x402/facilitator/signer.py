@@ -52,7 +52,7 @@ class SignerRejection:
     message: str
 
 
-class Writer(Protocol):
+class SettlementSubmitter(Protocol):
     """Destination of a scheme's transaction."""
 
     def submit(self, target: str, data: bytes) -> str:
@@ -65,12 +65,12 @@ class Writer(Protocol):
 
 
 class NodeSigner:
-    """Implementation of the package's `FacilitatorEvmSigner` for one payment. Without a writer it sends nothing."""
+    """Implementation of the package's `FacilitatorEvmSigner` for one payment. Without a submitter it sends nothing."""
 
-    def __init__(self, node: ChainNode, account: str, writer: Writer | None = None) -> None:
+    def __init__(self, node: ChainNode, account: str, submitter: SettlementSubmitter | None = None) -> None:
         self._node = node
         self._account = account
-        self._writer = writer
+        self._submitter = submitter
         self._failure: NoResponse | CodeTimeout | TemporaryRejection | SendingError | None = None
 
     def rejection(self) -> SignerRejection | None:
@@ -144,14 +144,14 @@ class NodeSigner:
 
         Raises `ContractReverted` if it would revert; nothing is sent then.
         """
-        writer = self._writer
-        if writer is None:
+        submitter = self._submitter
+        if submitter is None:
             self._refuse()
         data = encode_contract_call(abi, function_name, *args)
         if data_suffix:
             data = bytes.fromhex(append_data_suffix("0x" + data.hex(), data_suffix).removeprefix("0x"))
         with self._noting_failure():
-            return str(_explained(lambda: writer.submit(to_checksum_address(address), data)))
+            return str(_explained(lambda: submitter.submit(to_checksum_address(address), data)))
 
     def send_transaction(self, to: str, data: bytes) -> str:
         """Raise RuntimeError: no wallets are created here."""
@@ -159,9 +159,9 @@ class NodeSigner:
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
         """Return the receipt of the settlement, pre-confirmed or in a block. Raises TimeoutError."""
-        if self._writer is None:
+        if self._submitter is None:
             self._refuse()
-        receipt = self._writer.receipt()
+        receipt = self._submitter.receipt()
         return TransactionReceipt(
             int(receipt.succeeded), receipt.block_number, receipt.transaction_hash, list(receipt.logs)
         )
