@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from architecture.layers import CRATES
+from language.bindings import binding_names
 from language.messages import makefile_prose, python_messages, rust_messages
 from language.names import Name, banned_words, by_layer, local_names, python_names, rust_names, shared_names
 from language.rules import MAX_WIDTH, find_message_opening, find_opening, find_words
@@ -91,9 +92,9 @@ def is_product(path: str) -> bool:
 
 
 def check_names(files: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield banned names, and types that share a name within one layer. In tests only LOCAL_NAMES are banned."""
+    """Yield banned names, and types that share a name within one layer. In tests only names of bindings are banned."""
     for path, source in files.items():
-        for line, text in local_names(path, source):
+        for line, text in sorted({*local_names(path, source), *binding_names(path, source)}):
             yield Finding(path, line, f"the name {text}: use the noun of its type")
     product = {path: source for path, source in files.items() if is_product(path)}
     rust = {path: source for path, source in product.items() if path.endswith(".rs")}
