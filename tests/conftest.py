@@ -47,8 +47,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(scope="module", params=TRANSPORTS)
 def transport(request: pytest.FixtureRequest) -> str:
     """Return each of the transports."""
-    found: str = request.param
-    return found
+    name: str = request.param
+    return name
 
 
 @pytest.fixture(scope="module")

@@ -101,16 +101,16 @@ def _step_options(given: argparse.Namespace) -> tuple[str, ...]:
 def _measure(node: LaunchedNode, holders: int, recipients: int, given: argparse.Namespace) -> dict[str, Any]:
     """Return reads, steps and memory of a running node; transfers are to the first `recipients` holders."""
     spread = sample_holders(holders, _SPREAD, seed=holders)
-    found: dict[str, Any] = {"checked_answers": check_answers(node, holders, seed=1)}
-    found["reads"] = read_rates(node, spread, given.seconds)
+    figures: dict[str, Any] = {"checked_answers": check_answers(node, holders, seed=1)}
+    figures["reads"] = read_rates(node, spread, given.seconds)
     read_rates(node, spread[:WORKING_SET], given.seconds / 2)
-    found["reads_of_working_set"] = read_rates(node, spread[:WORKING_SET], given.seconds)
+    figures["reads_of_working_set"] = read_rates(node, spread[:WORKING_SET], given.seconds)
     rounds = StepRounds(node, given.senders, min(recipients, holders))
-    found["steps"] = [
+    figures["steps"] = [
         {"gas_limit": limit, **rounds.run(transfers_per_step(limit), given.rounds)} for limit in given.gas_limits
     ]
-    found["checked_answers"] += check_answers(node, holders, seed=2)
-    return found | {"measured_mb": _memory(node)}
+    figures["checked_answers"] += check_answers(node, holders, seed=2)
+    return figures | {"measured_mb": _memory(node)}
 
 
 def _memory(node: LaunchedNode) -> dict[str, int]:
@@ -162,7 +162,7 @@ def _drop_cached_pages(folder: Path) -> None:
 
 def growth(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the growth of steps, reads and anonymous memory from each size to the next."""
-    found = []
+    rows = []
     for smaller, larger in pairwise(results):
         row: dict[str, Any] = {"from": smaller["holders"], "to": larger["holders"]}
         for before, after in zip(smaller["steps"], larger["steps"], strict=True):
@@ -172,8 +172,8 @@ def growth(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             row[kind] = round(before["requests_per_second"] / after["requests_per_second"], 3)
         row["memory"] = round(larger["measured_mb"]["anonymous"] / smaller["measured_mb"]["anonymous"], 3)
         figures = [value for name, value in row.items() if name not in ("from", "to")]
-        found.append(row | {"reached": max(figures) <= MAX_GROWTH})
-    return found
+        rows.append(row | {"reached": max(figures) <= MAX_GROWTH})
+    return rows
 
 
 def measure(root: Path, given: argparse.Namespace) -> dict[str, Any]:
@@ -211,13 +211,13 @@ def main() -> int:
         given.rounds, given.seconds = 1, 0.2
         given.step, given.block_time = _SHORT_STEP, _SHORT_BLOCK_TIME
     with tempfile.TemporaryDirectory(prefix="foreseal-state-", dir=given.folder) as folder:
-        found = measure(Path(folder), given)
-    print(found["growth"])
+        figures = measure(Path(folder), given)
+    print(figures["growth"])
     if given.save and not given.short:
         command = f"python -m benches.big_state --holders {' '.join(map(str, given.holders))} --rounds {given.rounds}"
-        save(read_provenance(command, PACKAGES) | found, given.save)
-        PLOT.write_text(charts(found))
-    return int(not all(row["reached"] for row in found["growth"]))
+        save(read_provenance(command, PACKAGES) | figures, given.save)
+        PLOT.write_text(charts(figures))
+    return int(not all(row["reached"] for row in figures["growth"]))
 
 
 if __name__ == "__main__":

@@ -43,18 +43,18 @@ def sample_holders(holders: int, count: int, seed: int) -> list[int]:
 
 def read_rates(node: LaunchedNode, chosen: Sequence[int], seconds: float) -> dict[str, Any]:
     """Return rate, latency and processor time of each kind of read over these holders, in their order."""
-    found = {}
+    rates = {}
     owners = [holder(index) for index in chosen]
     for kind in KINDS:
         bodies = [body(method, *params) for method, params in (_call_of(kind, owner) for owner in owners)]
         done = node.client.load(bodies, CONNECTIONS, seconds)
-        found[kind] = {
+        rates[kind] = {
             "requests_per_second": round(done.rate),
             "answered": done.answered,
             "cpu_us": round(done.cpu_us or 0.0, 2),
             **done.latencies.quantiles(),
         }
-    return found
+    return rates
 
 
 def check_answers(node: LaunchedNode, holders: int, seed: int) -> int:

@@ -35,15 +35,15 @@ class StepRounds:
 
     def run(self, transfers: int, rounds: int) -> dict[str, Any]:
         """Return medians over rounds in ms, after one that warms up. Raises RuntimeError if steps are torn."""
-        found = [self._round(transfers) for _ in range(rounds + 1)][1:]
-        totals = [each.steps.total * 1000 for each in found]
+        step_times = [self._round(transfers) for _ in range(rounds + 1)][1:]
+        totals = [each.steps.total * 1000 for each in step_times]
         return {
             "transfers": transfers,
             "rounds": rounds,
             "step_ms": round(statistics.median(totals), 2),
             "max_ms": round(max(totals), 2),
             "parts_ms": {
-                name: round(statistics.median(each.parts[name] * 1000 for each in found), 2) for name in PARTS
+                name: round(statistics.median(each.parts[name] * 1000 for each in step_times), 2) for name in PARTS
             },
         }
 

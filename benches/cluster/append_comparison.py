@@ -26,5 +26,5 @@ class AppendComparison:
 
     def sequence_with(self, raw: bytes, first: int) -> int | None:
         """Return the append from `first` on that has a raw transaction; None if none has it."""
-        found = (number for number in range(first, max(self.records, default=-1) + 1))
-        return next((number for number in found if raw in self.records.get(number, b"")), None)
+        numbers = (number for number in range(first, max(self.records, default=-1) + 1))
+        return next((number for number in numbers if raw in self.records.get(number, b"")), None)

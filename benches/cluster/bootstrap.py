@@ -96,11 +96,11 @@ def main() -> int:
         nodes.start(leader)
         replica = nodes.node("replica", ReplicaRole([leader.role.feed_address]), ("--log-level", "info"))
         nodes.started.append(replica)
-        found = uvloop.run(fetch(leader, replica, given.seconds, TIMEOUT))
+        figures = uvloop.run(fetch(leader, replica, given.seconds, TIMEOUT))
         results = {
             "blocks": given.blocks,
             "chain_seconds": round(chain_seconds, 1),
-            **found,
+            **figures,
             "leader_disk_mb": round(disk_use(leader.datadir) / 1e6, 1),
             "replica_disk_mb": round(disk_use(replica.datadir) / 1e6, 1),
             "resident_mb": {"leader": resident_mb(leader), "replica": resident_mb(replica)},
@@ -119,9 +119,11 @@ def main() -> int:
 
 def same_block(leader: NodeProcess, replica: NodeProcess, number: int) -> bool:
     """Return True if both have the same block, and the replica also block 1."""
-    found = [node.call("eth_getBlockByNumber", hex(number), True) for node in (leader, replica)]
+    blocks = [node.call("eth_getBlockByNumber", hex(number), True) for node in (leader, replica)]
     return (
-        found[0] is not None and found[0] == found[1] and replica.call("eth_getBlockByNumber", "0x1", False) is not None
+        blocks[0] is not None
+        and blocks[0] == blocks[1]
+        and replica.call("eth_getBlockByNumber", "0x1", False) is not None
     )
 
 

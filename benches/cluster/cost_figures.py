@@ -65,7 +65,7 @@ class CostRounds:
         steps = sum(each.counters["steps"] for each in self.rounds) or 1
         seconds = sum(each.seconds for each in self.rounds)
         node, etcd = (sum(getattr(each, name) for each in self.rounds) for name in ("node_cpu", "etcd_cpu"))
-        found: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "transactions": sum(len(each.visible) for each in self.rounds),
             "rejected_once": sum(each.stream.rejected for each in self.rounds),
             "steps": steps,
@@ -83,8 +83,8 @@ class CostRounds:
         for name in HISTOGRAMS:
             parts = [each.histograms[name] for each in self.rounds if name in each.histograms]
             if parts:
-                found[name] = merged(parts).figures()
-        return found
+                figures[name] = merged(parts).figures()
+        return figures
 
 
 def merged(parts: list[Histogram]) -> Histogram:
@@ -103,12 +103,12 @@ def read_counter(text: str, name: str) -> int:
 def read_costs(node: NodeProcess, etcd: EtcdCluster) -> CostReading:
     """Read the metrics of a node, and the processor time of node and members."""
     text = metrics_page(node)
-    found = {name: read_histogram(text, family) for name, family in HISTOGRAMS.items()}
+    histograms = {name: read_histogram(text, family) for name, family in HISTOGRAMS.items()}
     return CostReading(
         cpu_seconds(node),
         cpu_seconds(*etcd.members),
         {name: read_counter(text, family) for name, family in COUNTERS.items()},
-        {name: histogram for name, histogram in found.items() if histogram is not None},
+        {name: histogram for name, histogram in histograms.items() if histogram is not None},
     )
 
 

@@ -137,8 +137,8 @@ class FrameBuffer:
         if self._number is None:
             self._number = 0
             return Frame(payload[0], payload[1:])
-        (found,) = _LENGTH.unpack(payload[-_LENGTH.size :])
-        if found != self._number:
-            raise FeedProtocolError(f"frame {found} follows frame {self._number - 1}")
+        (number,) = _LENGTH.unpack(payload[-_LENGTH.size :])
+        if number != self._number:
+            raise FeedProtocolError(f"frame {number} follows frame {self._number - 1}")
         self._number += 1
         return Frame(payload[0], payload[1 : -_LENGTH.size])

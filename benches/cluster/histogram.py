@@ -55,9 +55,9 @@ class Histogram:
 
 def read_histogram(text: str, name: str) -> Histogram | None:
     """Return the histogram with this name and without labels in a metrics page; None if the page has none."""
-    found = re.findall(rf"^{name}_bucket\{{{_BUCKET}\}} (\S+)$", text, re.MULTILINE)
+    matches = re.findall(rf"^{name}_bucket\{{{_BUCKET}\}} (\S+)$", text, re.MULTILINE)
     total = re.search(rf"^{name}_sum (\S+)$", text, re.MULTILINE)
-    if not found or total is None:
+    if not matches or total is None:
         return None
-    buckets = tuple((math.inf if bound == "+Inf" else float(bound), int(float(count))) for bound, count in found)
+    buckets = tuple((math.inf if bound == "+Inf" else float(bound), int(float(count))) for bound, count in matches)
     return Histogram(buckets, float(total[1]))

@@ -20,10 +20,10 @@ def lags(leader: Mapping[str, float], other: Mapping[str, float], first: float) 
     return [other[name] - leader[name] for name in wanted]
 
 
-def lag_histogram(found: Sequence[float]) -> dict[str, int]:
+def lag_histogram(durations: Sequence[float]) -> dict[str, int]:
     """Return the number of lags up to each bound in ms, and of those above the last one."""
     counts: dict[str, int] = {}
-    rest = sorted(found)
+    rest = sorted(durations)
     for bound in BOUNDS_MS:
         below = [lag for lag in rest if lag * 1000 <= bound]
         counts[f"<= {bound} ms"] = len(below)
@@ -31,9 +31,9 @@ def lag_histogram(found: Sequence[float]) -> dict[str, int]:
     return counts | {f"> {BOUNDS_MS[-1]} ms": len(rest)}
 
 
-def lag_figures(found: Iterable[Sequence[float]]) -> dict[str, Any]:
+def lag_figures(durations: Iterable[Sequence[float]]) -> dict[str, Any]:
     """Return quantiles and histogram over all processes, and the worst p99 of a single one."""
-    by_process = list(found)
+    by_process = list(durations)
     every = [lag for each in by_process for lag in each]
     if not every:
         return {"processes": 0}

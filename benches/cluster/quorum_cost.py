@@ -62,7 +62,7 @@ def measure(nodes: BenchNodes, size: int, rounds: int, seconds: float, burst: in
     sides = {"local": nodes.local(f"local-{size}", options), "quorum": quorum}
     nodes.start(*sides.values())
     accounts = {name: transfer_accounts() for name in sides}
-    found = {name: CostRounds() for name in sides}
+    costs = {name: CostRounds() for name in sides}
     rate = size * 1000 / step
     for number in range(rounds + 1):
         # The order changes, so that no side is always the first.
@@ -71,11 +71,11 @@ def measure(nodes: BenchNodes, size: int, rounds: int, seconds: float, burst: in
             one.sends_per_second = sends_per_second(sides[name], accounts[name], burst)
             # The first round is the warm-up.
             if number:
-                found[name].rounds.append(one)
+                costs[name].rounds.append(one)
     for node in sides.values():
         node.stop()
     same = {"step_size": size, "step_ms": step, "rate_per_second": round(rate)}
-    return [{"journal": name, **same, **each.figures()} for name, each in found.items()]
+    return [{"journal": name, **same, **each.figures()} for name, each in costs.items()]
 
 
 def show(figures: dict[str, Any]) -> None:

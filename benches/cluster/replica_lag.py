@@ -80,9 +80,9 @@ class LagRun:
         if not self.readers:
             return {}
         appends = self._appends(first)
-        found = [[each.arrived[number] - at for number, at in appends.items()] for each in self.readers]
+        reader_lags = [[each.arrived[number] - at for number, at in appends.items()] for each in self.readers]
         return {
-            "lag_of_frame_readers": lag_figures(found),
+            "lag_of_frame_readers": lag_figures(reader_lags),
             "appends_compared": self.comparison.compared,
             "different_appends": len(self.comparison.different),
             "reader_failures": [f"{each.name}: {each.failure}" for each in self.readers if each.failure],
@@ -95,7 +95,7 @@ class LagRun:
 
     def _appends(self, first: float) -> dict[int, float]:
         """Return the time at which the leader showed each append with transactions, by its sequence number."""
-        found: dict[int, float] = {}
+        times: dict[int, float] = {}
         number = 0
         # Transactions of one step arrive at one time; only the first one of an append gives its time.
         for name, at in self.leader.shown.items():
@@ -106,8 +106,8 @@ class LagRun:
             if sequence is None:
                 raise ValueError(f"no append has the transaction {name}")
             number = sequence
-            found[sequence] = at
-        return found
+            times[sequence] = at
+        return times
 
 
 class LagMeasurement:
@@ -163,8 +163,8 @@ class LagMeasurement:
         for node in chain[::-1]:
             node.stop()
         watches = [run.leader, *run.replicas]
-        found = [lags(before.shown, after.shown, run.began + WARM_UP) for before, after in pairwise(watches)]
-        return [{"hop": number, **lag_figures([each])} for number, each in enumerate(found, 1)]
+        hop_lags = [lags(before.shown, after.shown, run.began + WARM_UP) for before, after in pairwise(watches)]
+        return [{"hop": number, **lag_figures([each])} for number, each in enumerate(hop_lags, 1)]
 
     async def _run(self, followers: list[NodeProcess], readers: int) -> LagRun:
         fail_with(asyncio.current_task())
@@ -220,7 +220,7 @@ def show(figures: dict[str, Any]) -> None:
 
 def problems(results: list[dict[str, Any]]) -> list[str]:
     """Return the checks that failed."""
-    found = []
+    messages = []
     for figures in results:
         checks = {
             "another order of transactions": not figures["same_order"],
@@ -228,8 +228,8 @@ def problems(results: list[dict[str, Any]]) -> list[str]:
             "different appends": figures.get("different_appends", 0),
             "failed readers": figures.get("reader_failures", []),
         }
-        found += [f"{figures['followers']} followers: {name}: {value}" for name, value in checks.items() if value]
-    return found
+        messages += [f"{figures['followers']} followers: {name}: {value}" for name, value in checks.items() if value]
+    return messages
 
 
 def main() -> int:
@@ -259,8 +259,8 @@ def main() -> int:
     command = (
         f"python -m benches.cluster.replica_lag --followers {counts} --rate {given.rate:g} --seconds {given.seconds:g}"
     )
-    found = problems(results)
-    for problem in found:
+    messages = problems(results)
+    for problem in messages:
         print(problem)
     if given.save and not given.short:
         report = read_provenance(command, PACKAGES) | {
@@ -268,8 +268,8 @@ def main() -> int:
             "step_ms": STEP_MS,
             "rate_per_second": given.rate,
         }
-        save(report | {"warm_up_seconds": WARM_UP, "problems": found, "hops": hops, "results": results}, given.save)
-    return 1 if found else 0
+        save(report | {"warm_up_seconds": WARM_UP, "problems": messages, "hops": hops, "results": results}, given.save)
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

@@ -69,11 +69,11 @@ def show_samples(series: SoakSeries) -> str:
 def leader_figures(leader: NodeProcess) -> dict[str, Any]:
     """Return counts and durations of the leader's steps."""
     text = metrics_page(leader)
-    found: dict[str, Any] = {name: read_counter(text, family) for name, family in COUNTERS.items()}
+    figures: dict[str, Any] = {name: read_counter(text, family) for name, family in COUNTERS.items()}
     for name, family in HISTOGRAMS.items():
         if (histogram := read_histogram(text, family)) is not None:
-            found[name] = histogram.figures()
-    return found
+            figures[name] = histogram.figures()
+    return figures
 
 
 def main() -> int:

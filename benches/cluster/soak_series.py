@@ -24,19 +24,19 @@ class SoakSeries:
 
     def summary(self) -> dict[str, Any]:
         """Return start, end and maximum of each process, and growth of anonymous memory in the second half, in MB."""
-        found = {}
+        columns = {}
         half = len(self.samples) // 2
         for column in zip(*self.samples, strict=True):
             resident = [each.resident / _MB for each in column]
             anonymous = [each.anonymous / _MB for each in column]
             disk = [each.disk / _MB for each in column]
-            found[column[0].name] = {
+            columns[column[0].name] = {
                 "resident_mb": _range(resident),
                 "anonymous_mb": _range(anonymous),
                 "anonymous_growth_of_second_half_mb": round(max(anonymous[half:]) - max(anonymous[: half + 1]), 1),
                 "disk_mb": _range(disk),
             }
-        return found
+        return columns
 
     def rows(self) -> list[dict[str, Any]]:
         """Return at most `MAX_ROWS` rows, evenly spread: seconds, and memory and disk use in MB by process."""

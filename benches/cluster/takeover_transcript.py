@@ -105,8 +105,8 @@ def first_of_epoch(recording: Recording, steps: list[ShownStep], epoch: int) -> 
     heads = sorted(recording.heads, key=lambda each: each.position)
     positions = [head.position for head in heads]
     for step in sorted(steps, key=lambda each: each.position):
-        found = bisect_left(positions, step.position)
-        if found < len(heads) and heads[found].epoch >= epoch:
+        index = bisect_left(positions, step.position)
+        if index < len(heads) and heads[index].epoch >= epoch:
             return step
     return None
 
@@ -122,19 +122,21 @@ def wait(condition: Callable[[], bool], problem: str) -> None:
 
 def chain_problems(last: ShownStep, between: list[ShownStep], first: ShownStep, signer: str) -> list[str]:
     """Return the reasons why the steps are not one chain of one block with one signer."""
-    found = []
+    problems = []
     steps = [last, *between, first]
     for before, after in pairwise(steps):
         if after.previous != before.hash:
-            found.append(f"step {after.number}.{after.index} follows {after.previous}, not {before.hash}")
+            problems.append(f"step {after.number}.{after.index} follows {after.previous}, not {before.hash}")
         if (after.number, after.index) != (before.number, before.index + 1):
-            found.append(f"step {after.number}.{after.index} is not the next one after {before.number}.{before.index}")
-    found += [
+            problems.append(
+                f"step {after.number}.{after.index} is not the next one after {before.number}.{before.index}"
+            )
+    problems += [
         f"step {step.number}.{step.index} is signed by {signer_of_step(step)}, not by {signer}"
         for step in steps
         if signer_of_step(step).lower() != signer.lower()
     ]
-    return found
+    return problems
 
 
 def show_step(title: str, step: ShownStep) -> None:
@@ -157,7 +159,7 @@ def verify_with_cli(receipt: dict[str, Any], signer: str) -> tuple[int, str]:
 
 def check_receipt(node: NodeProcess, receipt: dict[str, Any], signer: str) -> list[str]:
     """Verify a receipt of the old leader against the new one, and return the problems."""
-    found = []
+    problems = []
     commitment = verify_preconfirmation(receipt, signer, chain_id=CHAIN_ID)
     again = node.call("foreseal_preconfirmation", commitment.transaction_hash)
     if again is None:
@@ -165,10 +167,10 @@ def check_receipt(node: NodeProcess, receipt: dict[str, Any], signer: str) -> li
     now = verify_preconfirmation(again, signer, chain_id=CHAIN_ID)
     print(f"  {node.name} includes the transaction in step {now.number}.{now.index} {now.hash}, signed by {now.signer}")
     if (now.number, now.transaction_index) != (commitment.number, commitment.transaction_index):
-        found.append(f"{node.name} has the transaction at {now.number}.{now.transaction_index}")
+        problems.append(f"{node.name} has the transaction at {now.number}.{now.transaction_index}")
     if (evidence := contradiction(receipt, again)) is not None:
-        found.append(f"the receipts of both leaders contradict each other: {evidence.contradiction}")
-    return found
+        problems.append(f"the receipts of both leaders contradict each other: {evidence.contradiction}")
+    return problems
 
 
 def transcribe(takeover: Takeover) -> tuple[dict[str, Any], list[str]]:

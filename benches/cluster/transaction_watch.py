@@ -32,9 +32,9 @@ class TransactionWatch:
 
     def _notified(self, text: bytes) -> None:
         now = time.perf_counter()
-        found = _HASH.search(text)
-        if found is None:
+        match = _HASH.search(text)
+        if match is None:
             return
-        name = found[1].decode()
+        name = match[1].decode()
         if self.shown.setdefault(name, now) != now:
             self.repeated += 1

@@ -129,8 +129,8 @@ def rejected_of(body: bytes, group: Sequence[SignedTransaction]) -> list[SignedT
     """Return the transactions of a request that its response rejects, unless the node has them already."""
     if b'"error"' not in body:
         return []
-    found = orjson.loads(body)
-    answers: Iterable[dict[str, object]] = found if isinstance(found, list) else [found]
+    response = orjson.loads(body)
+    answers: Iterable[dict[str, object]] = response if isinstance(response, list) else [response]
     errors = {each.get("id"): str(each["error"]) for each in answers if "error" in each}
     return [
         transfer for number, transfer in enumerate(group) if number in errors and "already known" not in errors[number]

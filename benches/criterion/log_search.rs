@@ -94,8 +94,8 @@ fn search(reader: &Reader, filter: &LogFilter, range: u64) {
     let mut count = 0;
     while !remaining.is_finished() {
         let ordinals = reader.match_logs(filter, &mut remaining, usize::MAX).expect("the blocks are stored");
-        let mut visit = |_, found: &FoundLog<'_>| {
-            black_box(found);
+        let mut visit = |_, log: &FoundLog<'_>| {
+            black_box(log);
             count += 1;
             ControlFlow::Continue(())
         };

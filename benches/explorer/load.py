@@ -122,12 +122,14 @@ async def compare(
             async with open_viewers(node.url, session, viewers) as opened:
                 _add(delays["with_viewers"], await client.measure(seconds))
                 messages += sum(viewer.messages for viewer in opened)
-    report = {case: {name: summary(one) for name, one in found.items()} for case, found in delays.items()}
+    report = {
+        case: {name: summary(one) for name, one in delays_by_name.items()} for case, delays_by_name in delays.items()
+    }
     return report | {"messages_delivered": messages}
 
 
-def _add(totals: dict[str, list[float]], found: dict[str, list[float]]) -> None:
-    for name, one in found.items():
+def _add(totals: dict[str, list[float]], round_delays: dict[str, list[float]]) -> None:
+    for name, one in round_delays.items():
         totals.setdefault(name, []).extend(one)
 
 
@@ -142,8 +144,8 @@ def main() -> int:
     with live_node("--step", "200ms") as node:
         session = record_session(node.url)
         figures = asyncio.run(compare(node, given.viewers, rounds, seconds, session))
-    for case, found in figures.items():
-        print(f"{case}: {found}", flush=True)
+    for case, times in figures.items():
+        print(f"{case}: {times}", flush=True)
     if given.save:
         command = f"python -m benches.explorer.load --viewers {given.viewers}" + (" --short" if given.short else "")
         settings = {"viewers": given.viewers, "rounds": rounds, "seconds": seconds}

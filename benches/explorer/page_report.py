@@ -30,9 +30,9 @@ def parse_options(description: str | None, pictures: str) -> argparse.Namespace:
 def measure_page(name: str, runs: int, view_once: Callable[[], PageTiming]) -> dict[str, Any]:
     """Return and print the median figures of several views of a page."""
     reports = [view_once().report() for _ in range(runs)]
-    found = {"page": name} | {figure: median(report[figure] for report in reports) for figure in reports[0]}
-    print(", ".join(f"{figure} {value}" for figure, value in found.items()), flush=True)
-    return found
+    figures = {"page": name} | {figure: median(report[figure] for report in reports) for figure in reports[0]}
+    print(", ".join(f"{figure} {value}" for figure, value in figures.items()), flush=True)
+    return figures
 
 
 def conclude(pages: Sequence[dict[str, Any]], command: str, file: Path | None) -> int:

@@ -104,6 +104,6 @@ _JSON = {"content-type": "application/json"}
 def _cursor_of(body: Any, answers: Any) -> Any:
     """Return the cursor in the answer to `foreseal_getFlashblocks`, or None."""
     calls = body if isinstance(body, list) else [body]
-    found = answers if isinstance(answers, list) else [answers]
+    batch = answers if isinstance(answers, list) else [answers]
     ids = {call["id"] for call in calls if call["method"] == _PAGES}
-    return next((one["result"]["cursor"] for one in found if one["id"] in ids and "result" in one), None)
+    return next((one["result"]["cursor"] for one in batch if one["id"] in ids and "result" in one), None)

@@ -36,7 +36,7 @@ def served(*arguments: str) -> Iterator[int]:
     """Run a server process on a free port for the context, and yield its port once it responds."""
     with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        port = next((int(found[1]) for line in process.stdout if (found := re.search(r"127\.0\.0\.1:(\d+)", line))), 0)
+        port = next((int(match[1]) for line in process.stdout if (match := re.search(r"127\.0\.0\.1:(\d+)", line))), 0)
         if not port:
             raise RuntimeError(f"{arguments} did not start")
         try:

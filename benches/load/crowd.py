@@ -53,8 +53,8 @@ class Member:
             if end > size or body > size:
                 break
             if data[start] == 0x80 | TEXT:
-                found = data.find(_KEY, body, end) + len(_KEY)
-                step = data[found : found + _HASH]
+                offset = data.find(_KEY, body, end) + len(_KEY)
+                step = data[offset : offset + _HASH]
                 if self.arrived and self.arrived[-1][:2] == (at, step):
                     self.arrived[-1] = (at, step, self.arrived[-1][2] + 1)
                 else:

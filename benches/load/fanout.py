@@ -67,8 +67,8 @@ class Server:
         """Read its output to the end."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if found := _DURABLE.match(line):
-                self.synced[found[2]] = datetime.fromisoformat(found[1]).timestamp()
+            if match := _DURABLE.match(line):
+                self.synced[match[2]] = datetime.fromisoformat(match[1]).timestamp()
             elif not self.port and (listens := _LISTENS.search(line)):
                 self.port = int(listens[1])
 
@@ -179,8 +179,8 @@ def loaded(server: Server, seconds: float, create: bool = False) -> tuple[str, f
 
 def delays(arrived: list[list[Any]], synced: dict[str, float]) -> dict[str, Any]:
     """Return quantiles over all notifications, and their number."""
-    found = [(at - synced[step], count) for member in arrived for at, step, count in member]
-    each = [delay for delay, count in found for _ in range(count)]
+    delay_counts = [(at - synced[step], count) for member in arrived for at, step, count in member]
+    each = [delay for delay, count in delay_counts for _ in range(count)]
     return {"notifications": len(each), "delay": quantiles(each) if each else None}
 
 

@@ -79,7 +79,7 @@ def launched_node(arguments: Sequence[str], log: Path, prefix: Prefix = list) ->
 def _port(process: "subprocess.Popen[str]", log: Path) -> int:
     end = time.monotonic() + _START_TIMEOUT
     while time.monotonic() < end and process.poll() is None:
-        if found := _LISTENS.search(log.read_text()):
-            return int(found[1])
+        if match := _LISTENS.search(log.read_text()):
+            return int(match[1])
         time.sleep(_POLL)
     raise RuntimeError(f"the node did not start: {log.read_text()[-2000:]}")

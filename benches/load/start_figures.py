@@ -96,7 +96,7 @@ def starts(rounds: int) -> list[dict[str, Any]]:
             # The first round reads the modules from the disk.
             if number:
                 samples[name].append(sample)
-    return [{"start": name, **summary(found)} for name, found in samples.items()]
+    return [{"start": name, **summary(group)} for name, group in samples.items()]
 
 
 def summary(samples: Sequence[StartSample]) -> dict[str, float]:
@@ -124,18 +124,18 @@ def memory(transactions: int) -> dict[str, Any]:
 
 def _read_memory(process: PeerProcess) -> dict[str, float]:
     """Return resident memory, and its part that no file backs: the rest is mapped pages of the store, and code."""
-    found = _processes(process)
+    processes = _processes(process)
     return {
-        "resident_mb": round(found.resident() / _MEGABYTE, 1),
-        "anonymous_mb": round(found.anonymous() / _MEGABYTE, 1),
+        "resident_mb": round(processes.resident() / _MEGABYTE, 1),
+        "anonymous_mb": round(processes.anonymous() / _MEGABYTE, 1),
     }
 
 
 def _processes(process: PeerProcess) -> ProcessGroup:
     assert process.node is not None
-    found = process.node.processes
-    assert found is not None, "it runs on this machine"
-    return found
+    processes = process.node.processes
+    assert processes is not None, "it runs on this machine"
+    return processes
 
 
 def keccak() -> dict[str, object]:
@@ -154,15 +154,15 @@ def main() -> None:
     parser.add_argument("--transactions", type=int, default=TRANSACTIONS)
     parser.add_argument("--json", type=Path, default=RESULT)
     options = parser.parse_args()
-    found = {"starts": starts(options.rounds), "keccak": keccak(), "memory": memory(options.transactions)}
+    figures = {"starts": starts(options.rounds), "keccak": keccak(), "memory": memory(options.transactions)}
     print(file=sys.stderr)
-    for start in found["starts"]:
+    for start in figures["starts"]:
         print(f"{start['start']:32} {start['wall_ms']:8.0f} ms, {start['cpu_ms']:6.0f} ms of processor time")
-    print(f"keccak of 32 bytes: {found['keccak']['ratio']} times pycryptodome")
+    print(f"keccak of 32 bytes: {figures['keccak']['ratio']} times pycryptodome")
     for state in ("idle", "sent", "settled"):
-        read = found["memory"][state]
+        read = figures["memory"][state]
         print(f"{state:8} {read['resident_mb']:6.0f} MB resident, {read['anonymous_mb']:6.0f} MB without files")
-    save(read_provenance("python -m benches.load.start_figures", PACKAGES) | found, options.json)
+    save(read_provenance("python -m benches.load.start_figures", PACKAGES) | figures, options.json)
 
 
 if __name__ == "__main__":

@@ -76,11 +76,11 @@ class Poller:
         self._lane.call(b"[%b]" % b",".join(map(self._poll_call, polled)), future.set_result)
         answers = orjson.loads(await future)
         now = time.perf_counter()
-        found = {
+        visible_numbers = {
             number for number, answer in zip(polled, answers, strict=True) if self._shows(number, answer["result"])
         }
-        self.seen |= dict.fromkeys(found, now)
-        self._waiting = [number for number in self._waiting if number not in found]
+        self.seen |= dict.fromkeys(visible_numbers, now)
+        self._waiting = [number for number in self._waiting if number not in visible_numbers]
 
 
 def call(method: str, *params: object) -> bytes:

@@ -42,7 +42,7 @@ def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes, int]:
     """Return the complete frames in bytes from a server, each with opcode and payload; the remaining bytes; and the
     number of bytes that the next frame needs in addition to those, at least one.
     """
-    found: list[tuple[int, bytes]] = []
+    complete_frames: list[tuple[int, bytes]] = []
     at, size = 0, len(data)
     while at + 2 <= size:
         length, start = data[at + 1], at + 2
@@ -55,10 +55,10 @@ def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes, int]:
         end = start + length
         if end > size or start > size:
             # An incomplete length names no end.
-            return found, data[at:], (start if start > size else end) - size
-        found.append((data[at] & 0x0F, data[start:end]))
+            return complete_frames, data[at:], (start if start > size else end) - size
+        complete_frames.append((data[at] & 0x0F, data[start:end]))
         at = end
-    return found, data[at:], at + 2 - size
+    return complete_frames, data[at:], at + 2 - size
 
 
 def after_head(data: bytes) -> bytes | None:
@@ -112,9 +112,9 @@ class Subscriber(asyncio.Protocol):
                 return
             self._open, data = True, rest
             self._transport.write(request("eth_subscribe", *self._params))
-        found, rest, self._missing = frames(data)
+        complete_frames, rest, self._missing = frames(data)
         self._received = [rest]
-        for opcode, payload in found:
+        for opcode, payload in complete_frames:
             if opcode == PING:
                 self._transport.write(frame(payload, PONG))
             elif opcode == CLOSE:

@@ -66,9 +66,9 @@ def _wait_for_port(process: "subprocess.Popen[bytes]", log: Path, workers: int) 
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end and process.poll() is None:
         text = log.read_text()
-        found = _URL.search(text)
-        if found and (_is_ready(int(found[1])) if workers == 1 else len(_READY.findall(text)) == workers + 1):
-            return int(found[1])
+        match = _URL.search(text)
+        if match and (_is_ready(int(match[1])) if workers == 1 else len(_READY.findall(text)) == workers + 1):
+            return int(match[1])
         time.sleep(0.05)
     raise RuntimeError(f"it did not start: {log.read_text()}")
 

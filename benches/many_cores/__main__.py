@@ -47,20 +47,20 @@ def measure_node(folder: Path, transport: str, workers: int, given: argparse.Nam
     cores = sorted(os.sched_getaffinity(0))
     where = place(cores, workers)
     with served_process(*arguments, workers=workers) as (port, process):
-        found = find_processes(process.pid)
-        wait_until_loaded(found)
-        pin(found.sequencer, where.sequencer if workers > 1 else where.workers[0])
-        for pid, own in zip(found.workers, where.workers, strict=True):
+        processes = find_processes(process.pid)
+        wait_until_loaded(processes)
+        pin(processes.sequencer, where.sequencer if workers > 1 else where.workers[0])
+        for pid, own in zip(processes.workers, where.workers, strict=True):
             pin(pid, own)
         pin(os.getpid(), where.generators)
         try:
             figures: dict[str, Any] = {"transport": transport, "workers": workers, "placement": where.figures()}
             figures["reads"] = {
-                call: read_figures(port, call, given.seconds, given.rounds, found, where) for call in CALLS
+                call: read_figures(port, call, given.seconds, given.rounds, processes, where) for call in CALLS
             }
             metrics = metrics_path or f"http://127.0.0.1:{port}/metrics"
-            figures["sends"] = send_figures(port, given.rate, given.send_seconds, found, where, metrics)
-            for pid in (found.sequencer, *found.workers, os.getpid()):
+            figures["sends"] = send_figures(port, given.rate, given.send_seconds, processes, where, metrics)
+            for pid in (processes.sequencer, *processes.workers, os.getpid()):
                 pin(pid, cores)
             figures |= closed_figures(port, given.submissions)
         finally:
@@ -135,12 +135,12 @@ def main() -> int:
         given.workers, given.rounds, given.seconds = list(SHORT_WORKERS), 1, 0.3
         given.rate, given.send_seconds, given.submissions = 200.0, 3.0, 50
     with tempfile.TemporaryDirectory(prefix="foreseal-cores-") as folder:
-        found = measure(Path(folder), given.workers, given)
-    print({name: value for name, value in found.items() if name != "results"})
+        figures = measure(Path(folder), given.workers, given)
+    print({name: value for name, value in figures.items() if name != "results"})
     if given.save and not given.short:
         command = f"python -m benches.many_cores --workers {' '.join(map(str, given.workers))} --rate {given.rate:g}"
-        save(read_provenance(command, PACKAGES) | found, given.save)
-        PLOT.write_text(charts(found))
+        save(read_provenance(command, PACKAGES) | figures, given.save)
+        PLOT.write_text(charts(figures))
     return 0
 
 

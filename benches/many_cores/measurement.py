@@ -42,7 +42,7 @@ def read_figures(
     # Observing the node would take time between the starts of the generators.
     url = f"http://127.0.0.1:{port}"
     nodes = [BenchNode(f"generator {number}", url, observe=False) for number in range(len(shares))]
-    found: list[dict[str, float]] = []
+    samples: list[dict[str, float]] = []
     with ThreadPoolExecutor(len(shares)) as pool:
         for _ in range(rounds + 1):
             before, own = _read_all(at), time.process_time()
@@ -52,7 +52,7 @@ def read_figures(
             used, own = _since(at, before), time.process_time() - own
             answered = sum(each.answered for each in done)
             busy = [used[pid] for pid in at.workers]
-            found.append(
+            samples.append(
                 {
                     "requests_per_second": answered / elapsed,
                     "worker_us": sum(each.total for each in busy) / answered * 1e6,
@@ -63,7 +63,7 @@ def read_figures(
                 }
             )
     # The first round is the warm-up.
-    return {name: round(statistics.median(each[name] for each in found[1:]), 3) for name in found[0]}
+    return {name: round(statistics.median(each[name] for each in samples[1:]), 3) for name in samples[0]}
 
 
 def connection_shares(workers: int, place: Placement) -> list[int]:
@@ -117,10 +117,12 @@ def step_histogram(url: str) -> Histogram:
     """Return the durations of steps of the process that makes them."""
     with urllib.request.urlopen(url) as answer:
         text = answer.read().decode()
-    found = read_histogram(text.replace(',process="sequencer"', "").replace('{process="sequencer"}', ""), STEP_FAMILY)
-    if found is None:
+    histogram = read_histogram(
+        text.replace(',process="sequencer"', "").replace('{process="sequencer"}', ""), STEP_FAMILY
+    )
+    if histogram is None:
         raise RuntimeError(f"{url} does not have {STEP_FAMILY}")
-    return found
+    return histogram
 
 
 def _submission_rate(port: int, senders: list[Wallet], count: int) -> float:

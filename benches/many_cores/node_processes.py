@@ -40,11 +40,11 @@ class CpuReading:
 
     def by_name(self) -> dict[str, float]:
         """Return the time by thread name, largest first."""
-        found: dict[str, float] = {}
+        totals: dict[str, float] = {}
         for thread, seconds in self.threads.items():
             name = self.names[thread]
-            found[name] = found.get(name, 0.0) + seconds
-        return dict(sorted(found.items(), key=lambda entry: -entry[1]))
+            totals[name] = totals.get(name, 0.0) + seconds
+        return dict(sorted(totals.items(), key=lambda entry: -entry[1]))
 
 
 def read_cpu(pid: int) -> CpuReading:
@@ -68,16 +68,16 @@ class NodeProcesses:
 
 def find_processes(supervisor: int) -> NodeProcesses:
     """Return the processes below a supervisor, or the process itself if it has none."""
-    found: dict[str, int] = {}
+    pids: dict[str, int] = {}
     for task in Path(f"/proc/{supervisor}/task").iterdir():
         for child in (task / "children").read_text().split():
             words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
             if _MODULE in words:
-                found[words[words.index(_MODULE) + 1].decode()] = int(child)
-    if not found:
+                pids[words[words.index(_MODULE) + 1].decode()] = int(child)
+    if not pids:
         return NodeProcesses(supervisor, (supervisor,))
-    sequencer = found.pop("sequencer")
-    return NodeProcesses(sequencer, tuple(found[name] for name in sorted(found)))
+    sequencer = pids.pop("sequencer")
+    return NodeProcesses(sequencer, tuple(pids[name] for name in sorted(pids)))
 
 
 def wait_until_loaded(processes: NodeProcesses, limit: float = 120.0) -> None:

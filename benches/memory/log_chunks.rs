@@ -49,7 +49,7 @@ fn open(folder: &std::path::Path) -> (Env, Database<'static, types::Bytes, types
 
 /// Returns microseconds of one search, the best of many, and the number of logs that it finds.
 fn search(env: &Env, index: &LogIndex, filter: &LogFilter) -> (f64, u64) {
-    let (mut best, mut found) = (f64::MAX, 0);
+    let (mut best, mut logs) = (f64::MAX, 0);
     for _ in 0..ROUNDS {
         let begun = Instant::now();
         let txn = env.read_txn().expect("a transaction can begin");
@@ -61,9 +61,9 @@ fn search(env: &Env, index: &LogIndex, filter: &LogFilter) -> (f64, u64) {
             count += 1;
         }
         best = best.min(begun.elapsed().as_secs_f64() * 1e6);
-        found = count;
+        logs = count;
     }
-    (best, found)
+    (best, logs)
 }
 
 fn measure(bits: u32) {
@@ -90,7 +90,7 @@ fn measure(bits: u32) {
     let common = LogFilter::new(vec![numbered_contract(0)], vec![vec![event], vec![account]]);
     let searches = [("rare", rare), ("rare_and_common", mixed), ("common_and_common", common)]
         .map(|(name, filter)| (name, search(&env, &index, &filter)))
-        .map(|(name, (us, found))| format!(r#""{name}_us": {us:.1}, "{name}_found": {found}"#))
+        .map(|(name, (us, logs))| format!(r#""{name}_us": {us:.1}, "{name}_found": {logs}"#))
         .join(", ");
     let append = appending / f64::from(BLOCKS);
     println!(r#"{{"chunk_bits": {bits}, "append_us_per_block": {append:.1}, "bytes": {size}, {searches}}}"#);

@@ -48,13 +48,13 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def report(rows: Sequence[dict[str, Any]]) -> str:
     """Return all rows, then the slowest and those below geth."""
-    found = summary(rows)
+    figures = summary(rows)
     by_name = {each["name"]: each for each in rows}
     parts = [*map(line, rows)]
     for title, names in (
-        ("Slowest rows:", found["slowest"]),
-        (f"Below {MIN_MGAS_S:g} M gas/s: {len(found['below_min_mgas_s'])}", found["below_min_mgas_s"]),
-        (f"Below geth: {len(found['below_geth'])}", found["below_geth"]),
+        ("Slowest rows:", figures["slowest"]),
+        (f"Below {MIN_MGAS_S:g} M gas/s: {len(figures['below_min_mgas_s'])}", figures["below_min_mgas_s"]),
+        (f"Below geth: {len(figures['below_geth'])}", figures["below_geth"]),
     ):
         parts += ["", title, *(f"  {line(by_name[name])}" for name in names)]
     return "\n".join(parts)
@@ -72,11 +72,11 @@ def run(rows: Sequence[Row], given: argparse.Namespace) -> dict[str, Any]:
         with dev_node(folder / "chain", *NODE_OPTIONS) as node:
             calls = NodeCalls(node.port, node.usage.cpu if given.processor_time else time.perf_counter)
             try:
-                found = Measurement(calls, geth, given.rounds, given.gas, given.processor_time).measure(rows)
+                measurements = Measurement(calls, geth, given.rounds, given.gas, given.processor_time).measure(rows)
             finally:
                 calls.close()
-    figures = {"geth": VERSION if geth else None, "gas": given.gas, "rounds": given.rounds, "rows": found}
-    return figures | summary(found)
+    figures = {"geth": VERSION if geth else None, "gas": given.gas, "rounds": given.rounds, "rows": measurements}
+    return figures | summary(measurements)
 
 
 def main() -> int:
@@ -104,11 +104,11 @@ def main() -> int:
     if given.rows:
         command += f" --rows {shlex.quote(given.rows)}"
     origin = read_provenance(command, PACKAGES)
-    found = run(rows, given)
-    print(report(found["rows"]))
+    figures = run(rows, given)
+    print(report(figures["rows"]))
     if given.save and not given.short and not given.processor_time:
-        save(origin | found, given.save)
-    return int(not all(reached in (True, None) for reached in found["reached"].values()))
+        save(origin | figures, given.save)
+    return int(not all(reached in (True, None) for reached in figures["reached"].values()))
 
 
 if __name__ == "__main__":

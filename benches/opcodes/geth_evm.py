@@ -86,10 +86,10 @@ class GethEvm:
     def probe(self, row: Row, gas: int) -> bytes:
         """Return the output of the row's probe. Raise EvmError."""
         output = self._run(row, row.probe, gas)
-        found = _WORDS.search(output)
-        if found is None:
+        match = _WORDS.search(output)
+        if match is None:
             raise EvmError(f"{row.name}: evm printed {output[-_MAX_OUTPUT:]!r}")
-        return bytes.fromhex(found[1])
+        return bytes.fromhex(match[1])
 
     def _run(self, row: Row, code: bytes, gas: int, *options: str) -> str:
         files = {name: self._folder / f"{name}.txt" for name in ("prestate", "codefile", "inputfile")}

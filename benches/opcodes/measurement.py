@@ -34,16 +34,16 @@ class Measurement:
 
     def measure(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Return the figures of the rows, measured in turn."""
-        found = []
+        measurements = []
         began = time.monotonic()
         for at, row in enumerate(rows, 1):
             figures = self.measure_row(row)
-            found.append(figures)
+            measurements.append(figures)
             elapsed = time.monotonic() - began
             remaining = elapsed / at * (len(rows) - at)
             progress = f"{at}/{len(rows)}, {elapsed:,.0f} s, about {remaining:,.0f} s left"
             print(f"[{progress}] {line(figures)}", file=sys.stderr, flush=True)
-        return found
+        return measurements
 
     def measure_row(self, row: Row) -> dict[str, Any]:
         """Return the figures of a row; those of geth are None without it."""

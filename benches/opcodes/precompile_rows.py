@@ -115,12 +115,12 @@ def inputs() -> Iterator[tuple[str, str, bytes]]:
 def precompile_rows() -> list[Row]:
     """Return the rows of this module and those of the inputs that attacks use."""
     names = {address: name for name, address in PRECOMPILES.items()}
-    found = [_row(contract, description, data) for contract, description, data in inputs()]
+    rows = [_row(contract, description, data) for contract, description, data in inputs()]
     for key, each in INPUTS.items():
         # One call of BLAKE2F with millions of rounds leaves much of the gas unused.
         if each.is_valid and key != "blake2f-long":
-            found.append(_row(names[each.address], f"hostile {key}", each.data))
-    return found
+            rows.append(_row(names[each.address], f"hostile {key}", each.data))
+    return rows
 
 
 def _row(contract: str, description: str, data: bytes) -> Row:

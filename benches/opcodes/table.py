@@ -15,8 +15,8 @@ def select(rows: list[Row], names: str) -> list[Row]:
     """Return the rows with one of these names or subjects, separated by commas. Raise ValueError if one has no row."""
     chosen: list[Row] = []
     for name in (each.strip().lower() for each in names.split(",")):
-        found = [row for row in rows if name in (row.name.lower(), row.subject.lower())]
-        if not found:
+        matches = [row for row in rows if name in (row.name.lower(), row.subject.lower())]
+        if not matches:
             raise ValueError(f"no row or opcode is named {name!r}")
-        chosen += [row for row in found if row not in chosen]
+        chosen += [row for row in matches if row not in chosen]
     return chosen

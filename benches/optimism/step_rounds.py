@@ -54,16 +54,16 @@ class StepTimes:
 def measure_steps(folder: Path, sizes: list[int], rounds: int) -> list[dict[str, Any]]:
     """Return the figures of both chains for each size (number of transactions), and the ratio of their medians."""
     sides = [start_optimism(folder, "optimism", *_STEP), start_plain(folder, "plain", *_STEP)]
-    found = {(side.name, size): StepTimes() for side in sides for size in sizes}
+    step_times = {(side.name, size): StepTimes() for side in sides for size in sizes}
     for number in range(rounds + 1):
         for size in sizes:
             # The order alternates. Round 0 is the warm-up.
             for side in sides[:: -1 if number % 2 else 1]:
-                times = found[side.name, size] if number else StepTimes()
+                times = step_times[side.name, size] if number else StepTimes()
                 _add_round(side, size, times)
     for side in sides:
         side.stop()
-    return [step_figures(size, found["optimism", size], found["plain", size]) for size in sizes]
+    return [step_figures(size, step_times["optimism", size], step_times["plain", size]) for size in sizes]
 
 
 def step_figures(size: int, optimism: StepTimes, plain: StepTimes) -> dict[str, Any]:

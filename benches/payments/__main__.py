@@ -243,9 +243,9 @@ def database(folder: Path, kind: str) -> Iterator[str]:
     if kind == "sqlite":
         yield f"sqlite:///{folder}/pay.db"
         return
-    found = programs()
-    assert found is not None, "no initdb and postgres on this machine"
-    with server(found) as url:
+    binaries = programs()
+    assert binaries is not None, "no initdb and postgres on this machine"
+    with server(binaries) as url:
         yield url
 
 

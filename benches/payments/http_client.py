@@ -75,9 +75,9 @@ class Target:
         name = kind[1].decode()
         self.types[name] += 1
         if name == "order.captured":
-            found = _ID.search(body)
-            assert found is not None, body
-            self.captured.setdefault(found[1].decode(), time.monotonic())
+            match = _ID.search(body)
+            assert match is not None, body
+            self.captured.setdefault(match[1].decode(), time.monotonic())
 
 
 class _TargetProtocol(asyncio.Protocol):

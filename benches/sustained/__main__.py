@@ -79,7 +79,7 @@ async def run(node: LaunchedNode, rate: float, seconds: float, wallet: Wallet, s
         reads = await asyncio.to_thread(readers.stop)
         arrivals = await asyncio.to_thread(listening.arrivals)
     prober.close()
-    found = rows(watch, prober)
+    series = rows(watch, prober)
     faults = list(prober.faults)
     if (arrivals["min"], arrivals["max"]) != (probes, probes) or arrivals["ended"]:
         faults.append(f"subscribers got {arrivals['min']} to {arrivals['max']} of {probes} notifications")
@@ -90,23 +90,23 @@ async def run(node: LaunchedNode, rate: float, seconds: float, wallet: Wallet, s
         "subscribers": {"count": subscribers, "notifications": arrivals["notifications"]},
         "reads_per_second": READS_PER_SECOND,
         "reads": reads,
-        **summary(watch, prober, seconds, found),
+        **summary(watch, prober, seconds, series),
         "faults": faults,
-        "rows": found,
+        "rows": series,
     }
 
 
 def measure(folder: Path, seconds: float, subscribers: int, rate: float | None, first: float) -> dict[str, Any]:
     """Find the rate unless it is given, and run. Return the report without its origin."""
     wallet = wallets(SENDERS + 2)[-1]
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     with dev_node(folder / "chain", *_OPTIONS) as node:
         if rate is None:
             highest, trials = find_rate(node, first)
-            found = {"highest_rate": round(highest), "trials": [each.figures() for each in trials]}
+            figures = {"highest_rate": round(highest), "trials": [each.figures() for each in trials]}
             rate = SHARE * highest
-        found |= uvloop.run(run(node, rate, seconds, wallet, subscribers))
-    return found
+        figures |= uvloop.run(run(node, rate, seconds, wallet, subscribers))
+    return figures
 
 
 def main() -> int:
@@ -123,13 +123,13 @@ def main() -> int:
     if given.short:
         seconds, rate = SHORT_SECONDS, given.rate or SHORT_RATE
     with tempfile.TemporaryDirectory(prefix="foreseal-sustained-") as folder:
-        found = measure(Path(folder), seconds, given.subscribers, rate, given.first_rate)
-    print({name: value for name, value in found.items() if name not in ("rows", "reads", "trials")})
+        figures = measure(Path(folder), seconds, given.subscribers, rate, given.first_rate)
+    print({name: value for name, value in figures.items() if name not in ("rows", "reads", "trials")})
     if given.save and not given.short:
         command = f"python -m benches.sustained --minutes {given.minutes:g} --subscribers {given.subscribers}"
-        save(read_provenance(command, PACKAGES) | found, given.save)
-        PLOT.write_text(charts(found["rows"]))
-    return int(bool(found["faults"]) or not all(found["reached"].values()))
+        save(read_provenance(command, PACKAGES) | figures, given.save)
+        PLOT.write_text(charts(figures["rows"]))
+    return int(bool(figures["faults"]) or not all(figures["reached"].values()))
 
 
 if __name__ == "__main__":

@@ -56,12 +56,12 @@ def summary(watch: Watch, prober: Prober, seconds: float, rows: Sequence[Mapping
 def memory_growth(watch: Watch) -> Growth:
     """Return the growth of anonymous memory, without the ring of arrival hashes."""
     begin = watch.samples[0]
-    found = []
+    samples = []
     for sample in watch.samples:
         ring = ring_kb(round(sample.metrics["transactions"])) / 1024
         anonymous, resident = sample.anonymous / 2**20, sample.resident / 2**20
-        found.append(Sample(sample.at - begin.at, anonymous, resident, 0, 0, sample.cpu, ring))
-    return growth_of(found)
+        samples.append(Sample(sample.at - begin.at, anonymous, resident, 0, 0, sample.cpu, ring))
+    return growth_of(samples)
 
 
 def charts(rows: Sequence[Mapping[str, Any]]) -> str:

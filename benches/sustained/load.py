@@ -49,8 +49,8 @@ class Sending:
         output, _ = self._process.communicate()
         if self._process.returncode:
             raise RuntimeError(f"the generator of transfers failed with {self._process.returncode}")
-        found: dict[str, Any] = json.loads(output)
-        return found
+        figures: dict[str, Any] = json.loads(output)
+        return figures
 
     def stop(self) -> None:
         """End the process."""
@@ -94,13 +94,13 @@ class Readers:
         return self._done.result()
 
     def _run(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         bodies = read_bodies()
         while not self._stopped:
             done = self._node.load(bodies, _CONNECTIONS, self._interval, rate=READS_PER_SECOND, patience=_PATIENCE)
             row = {"answered": done.answered, "unanswered": done.unanswered, "errors": done.errors}
-            found.append(row | done.latencies.quantiles())
-        return found
+            rows.append(row | done.latencies.quantiles())
+        return rows
 
 
 class Subscribers:
@@ -114,8 +114,8 @@ class Subscribers:
         """Receive this many notifications each, in at most this time."""
 
         def run() -> dict[str, Any]:
-            found: dict[str, Any] = orjson.loads(self._listening.listen(each, seconds, lambda done: None))
-            return found
+            figures: dict[str, Any] = orjson.loads(self._listening.listen(each, seconds, lambda done: None))
+            return figures
 
         self._done = self._pool.submit(run)
 

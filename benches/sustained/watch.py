@@ -112,17 +112,17 @@ class Watch:
         writer.write(_METRICS % self.port)
         text = (await reader.read()).decode()
         writer.close()
-        found = {name: read_value(text, family) for name, family in (_GAUGES | _COUNTERS).items()}
+        metrics = {name: read_value(text, family) for name, family in (_GAUGES | _COUNTERS).items()}
         usage = self.usage
-        return NodeSample(time.perf_counter(), usage.anonymous(), usage.resident(), usage.cpu(), found)
+        return NodeSample(time.perf_counter(), usage.anonymous(), usage.resident(), usage.cpu(), metrics)
 
 
 def read_value(text: str, family: str) -> float:
     """Return a metric without labels, or the sum over its labels. Raises ValueError if the page does not have it."""
-    found = re.findall(rf"^{family}(?:\{{[^}}]*\}})? (\S+)$", text, re.MULTILINE)
-    if not found:
+    values = re.findall(rf"^{family}(?:\{{[^}}]*\}})? (\S+)$", text, re.MULTILINE)
+    if not values:
         raise ValueError(f"the page of metrics does not have {family}")
-    return sum(map(float, found))
+    return sum(map(float, values))
 
 
 def rows(watch: Watch, prober: Prober) -> list[dict[str, Any]]:
@@ -135,11 +135,11 @@ def rows(watch: Watch, prober: Prober) -> list[dict[str, Any]]:
     for name, shown in prober.shown.items():
         second = int(shown - start)
         delays[second] = max(delays[second], shown - prober.due[name])
-    found = []
+    series = []
     for number, (before_sample, sample) in enumerate(pairwise(watch.samples)):
         elapsed = sample.at - before_sample.at
         included = sample.metrics["transactions"] - before_sample.metrics["transactions"]
-        found.append(
+        series.append(
             {
                 "second": number + 1,
                 "included_per_second": round(included / elapsed),
@@ -151,4 +151,4 @@ def rows(watch: Watch, prober: Prober) -> list[dict[str, Any]]:
                 "cores": round((sample.cpu - before_sample.cpu) / elapsed, 2),
             }
         )
-    return found
+    return series

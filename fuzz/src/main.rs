@@ -9,7 +9,7 @@ static CHOSEN: OnceLock<&Target> = OnceLock::new();
 
 fn choose() {
     let name = std::env::var("FORESEAL_FUZZ_TARGET").unwrap_or_default();
-    let Some(found) = target(&name) else {
+    let Some(target) = target(&name) else {
         eprintln!("FORESEAL_FUZZ_TARGET: there is no target called {name:?}");
         std::process::exit(2);
     };
@@ -18,8 +18,8 @@ fn choose() {
     if let Err(error) = alone {
         eprintln!("the thread that fuzzes is not alone: {error}");
     }
-    found.prepare();
-    CHOSEN.get_or_init(|| found);
+    target.prepare();
+    CHOSEN.get_or_init(|| target);
 }
 
 libfuzzer_sys::fuzz_target!(init: choose(), |data: &[u8]| {

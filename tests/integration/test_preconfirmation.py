@@ -119,9 +119,9 @@ def test_header_and_proof_are_valid_in_other_libraries(chain: Chain) -> None:
         assert int.from_bytes(header[NUMBER]) == int(receipt["blockNumber"], 16)
         proof = [rlp.decode(bytes.fromhex(node[2:])) for node in receipt["proof"]]
         key = rlp.encode(int(receipt["transactionIndex"], 16))
-        found = HexaryTrie.get_from_proof(header[TRANSACTIONS_ROOT], key, proof)
-        assert "0x" + found.hex() == receipt["transaction"]
-        assert "0x" + keccak(found).hex() == receipt["transactionHash"]
+        transaction = HexaryTrie.get_from_proof(header[TRANSACTIONS_ROOT], key, proof)
+        assert "0x" + transaction.hex() == receipt["transaction"]
+        assert "0x" + keccak(transaction).hex() == receipt["transactionHash"]
 
 
 def test_receipt_matches_its_commitment(chain: Chain) -> None:
@@ -172,14 +172,14 @@ def test_conflicting_signatures_of_a_sequencer_are_reported(chain: Chain) -> Non
     sent = pay(chain, 5)
     chain.step()
     broken = chain.rpc("foreseal_preconfirmation", sent)
-    found = contradiction(kept[-1], broken)
-    assert found is not None
-    assert found.contradiction is Contradiction.TWO_STEPS
-    assert found.signer == chain.rpc("foreseal_status")["signer"]
-    assert [promise.hash for promise in found.promises] == [kept[-1]["hash"], broken["hash"]]
-    found = contradiction(kept[0], broken)
-    assert found is not None
-    assert found.contradiction is Contradiction.BROKEN_ORDER
+    evidence = contradiction(kept[-1], broken)
+    assert evidence is not None
+    assert evidence.contradiction is Contradiction.TWO_STEPS
+    assert evidence.signer == chain.rpc("foreseal_status")["signer"]
+    assert [promise.hash for promise in evidence.promises] == [kept[-1]["hash"], broken["hash"]]
+    evidence = contradiction(kept[0], broken)
+    assert evidence is not None
+    assert evidence.contradiction is Contradiction.BROKEN_ORDER
     with pytest.raises(PreconfirmationError, match=r"^receipt 2: signature: ") as error:
         contradiction(kept[0], broken | {"time": "0x0"})
     assert error.value.which == 1

@@ -37,20 +37,20 @@ def quantile(times: Sequence[T], part: float) -> T:
 
 
 def conclude(
-    found: Any,
+    figures: Any,
     faults: Sequence[object],
     file: Path | None,
     origins: tuple[str, tuple[str, ...]],
     data: Path | None = None,
 ) -> int:
-    """Save `found`, a summary dataclass or a list of them, if requested, and return the exit code.
+    """Save `figures`, a summary dataclass or a list of them, if requested, and return the exit code.
 
     `origins` is the command that made it, and the packages whose versions matter. `data` is the folder of the
     campaign, which remains only if there are faults.
     """
     if file is not None:
-        text = [str(each) for each in found] if isinstance(found, list) else str(found)
-        save({**read_provenance(*origins), "summary": text, "figures": found}, file)
+        text = [str(each) for each in figures] if isinstance(figures, list) else str(figures)
+        save({**read_provenance(*origins), "summary": text, "figures": figures}, file)
     if data is not None and faults:
         print(f"recordings and data are in {data}")
     elif data is not None:

@@ -24,10 +24,10 @@ class Certificates:
     def issue(self, name: str = "server", until: datetime | None = None) -> TlsFiles:
         """Issue a certificate for this machine, with its key."""
         made = self.authority.issue_cert("localhost", "127.0.0.1", "::1", not_after=until)
-        found = TlsFiles(self.folder / f"{name}.pem", self.folder / f"{name}.key")
-        found.cert.write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
-        found.key.write_bytes(made.private_key_pem.bytes())
-        return found
+        files = TlsFiles(self.folder / f"{name}.pem", self.folder / f"{name}.key")
+        files.cert.write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
+        files.key.write_bytes(made.private_key_pem.bytes())
+        return files
 
 
 def certificates(folder: Path) -> Certificates:

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 def descriptors() -> Counter[str]:
     """Return the targets of this process's descriptors, such as `socket:[4711]`, with their counts."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number in os.listdir("/proc/self/fd"):
         # The listing's own descriptor is closed by now.
         with suppress(FileNotFoundError):
-            found[os.readlink(f"/proc/self/fd/{number}")] += 1
-    return found
+            counts[os.readlink(f"/proc/self/fd/{number}")] += 1
+    return counts

@@ -339,12 +339,12 @@ class FakeNode:
         after = self.steps[self.steps.index(place) + 1 :]
         page = after[: min(int(limit, 16), self.most_steps_of_a_page)]
         reached = page[-1] if page else place
-        found = {
+        answer = {
             "flashblocks": [self._flashblock(step) for step in page],
             "cursor": cursor_of(reached),
             "complete": len(page) == len(after),
         }
-        return orjson.dumps(found)
+        return orjson.dumps(answer)
 
     def _flashblock(self, place: StepPosition, size: int = 0) -> dict[str, str]:
         return {"number": hex(place[0]), "index": hex(place[1]), "hash": place[2], "padding": "x" * size}

@@ -42,14 +42,14 @@ def produce(datadir: Path, blocks: int) -> None:
 
 def outcomes(node: Node, count: int, seconds: float = 30) -> dict[int, bytes | RpcError]:
     """Wait for `count` outcomes from the worker pool and return them by ticket."""
-    found: dict[int, bytes | RpcError] = {}
-    while len(found) < count:
+    by_ticket: dict[int, bytes | RpcError] = {}
+    while len(by_ticket) < count:
         readable, _, _ = select.select([node.event_fd()], [], [], seconds)
-        assert readable, f"{len(found)} of {count} outcomes came"
+        assert readable, f"{len(by_ticket)} of {count} outcomes came"
         for ticket, outcome in node.drain()[0]:
             assert outcome is not None, "no body waits"
-            found[ticket] = outcome if isinstance(outcome, RpcError) else bytes(outcome)
-    return found
+            by_ticket[ticket] = outcome if isinstance(outcome, RpcError) else bytes(outcome)
+    return by_ticket
 
 
 def shared(name: str) -> Path:

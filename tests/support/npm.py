@@ -19,10 +19,10 @@ def find_node() -> str:
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         pytest.skip(f"Node.js and npm are not on the PATH: this test needs Node {LEAST_NODE} or newer")
-    found = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    version = _VERSION.match(found)
+    printed_version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = _VERSION.match(printed_version)
     if version is None or int(version[1]) < LEAST_NODE:
-        pytest.skip(f"Node {found} is too old: this test needs Node {LEAST_NODE} or newer")
+        pytest.skip(f"Node {printed_version} is too old: this test needs Node {LEAST_NODE} or newer")
     return node
 
 

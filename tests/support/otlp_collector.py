@@ -93,11 +93,11 @@ class OtlpCollector(http.server.ThreadingHTTPServer):
 
 def attributes(pairs: Any) -> dict[str, Any]:
     """Return attributes as a dictionary."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     pair: KeyValue
     for pair in pairs:
-        found[pair.key] = _value(pair.value)
-    return found
+        values[pair.key] = _value(pair.value)
+    return values
 
 
 def _value(value: AnyValue) -> Any:

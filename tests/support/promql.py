@@ -33,8 +33,8 @@ def pay_series() -> set[str]:
     metrics = ServiceMetrics()
     metrics.sample(Mock(), Mock(), Mock())
     router = MerchantRouter({}, Mock(), 1, 1)
-    found = [*metrics.metrics, router.rejected, router.rejected_shoppers]
-    return _series({full_name(family): family.type for each in found for family in each.describe()})
+    collectors = [*metrics.metrics, router.rejected, router.rejected_shoppers]
+    return _series({full_name(family): family.type for each in collectors for family in each.describe()})
 
 
 def is_external(name: str) -> bool:

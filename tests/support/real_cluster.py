@@ -45,11 +45,11 @@ def signed_transfer(nonce: int) -> SignedTransaction:
 def roles_of(cluster: LocalCluster) -> tuple[NodeProcess, NodeProcess]:
     """Return leader and standby, which a busy machine may have changed since the start."""
 
-    def found() -> tuple[NodeProcess, NodeProcess] | None:
+    def find_roles() -> tuple[NodeProcess, NodeProcess] | None:
         roles = {node.cluster_status().get("role"): node for node in cluster.sequencers}
         return (roles["leader"], roles["standby"]) if roles.keys() == {"leader", "standby"} else None
 
-    return wait_for(found, 30, "a leader and a standby")
+    return wait_for(find_roles, 30, "a leader and a standby")
 
 
 def ask(node: NodeProcess, method: str, *params: Any) -> Any:

@@ -24,10 +24,10 @@ _TABLE = _table()
 
 def crc32c(data: bytes, seed: int = 0) -> int:
     """Return the CRC-32C of `data`, continuing `seed`."""
-    found = seed ^ 0xFFFFFFFF
+    checksum = seed ^ 0xFFFFFFFF
     for byte in data:
-        found = (found >> 8) ^ _TABLE[(found ^ byte) & 0xFF]
-    return found ^ 0xFFFFFFFF
+        checksum = (checksum >> 8) ^ _TABLE[(checksum ^ byte) & 0xFF]
+    return checksum ^ 0xFFFFFFFF
 
 
 def replace(datadir: Path, old: bytes, new: bytes, *, sealed: bool) -> None:
@@ -47,10 +47,10 @@ def _sealed(page: bytes) -> bytes:
     flags = int.from_bytes(page[10:12], "little")
     assert flags & _SUM
     assert not flags & _OVERFLOW
-    found = crc32c(page[12:], flags & 0xFF)
-    found = (found ^ (found >> 22)) & 0x3FFFFF
-    flags = (flags & ~_BITS) | (found >> 16) << 8
-    return page[:8] + (found & 0xFFFF).to_bytes(2, "little") + flags.to_bytes(2, "little") + page[12:]
+    checksum = crc32c(page[12:], flags & 0xFF)
+    checksum = (checksum ^ (checksum >> 22)) & 0x3FFFFF
+    flags = (flags & ~_BITS) | (checksum >> 16) << 8
+    return page[:8] + (checksum & 0xFFFF).to_bytes(2, "little") + flags.to_bytes(2, "little") + page[12:]
 
 
 def damage(datadir: Path, content: bytes) -> None:

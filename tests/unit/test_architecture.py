@@ -62,14 +62,14 @@ def crates() -> dict[str, list[tuple[str, bool]]]:
 
 
 def test_crates_depend_on_lower_layers_only() -> None:
-    found = crates()
-    assert len(found) >= len(CRATES) - 1, f"only {sorted(found)}"
-    assert sum(len(dependencies) for dependencies in found.values()) > 20
-    unknown = set(found) - set(CRATES) - TEST_CRATES
+    by_crate = crates()
+    assert len(by_crate) >= len(CRATES) - 1, f"only {sorted(by_crate)}"
+    assert sum(len(dependencies) for dependencies in by_crate.values()) > 20
+    unknown = set(by_crate) - set(CRATES) - TEST_CRATES
     assert not unknown, f"give these crates a layer: {unknown}"
     wrong = [
         f"{crate} -> {dependency}"
-        for crate, dependencies in found.items()
+        for crate, dependencies in by_crate.items()
         if crate in CRATES
         for dependency, for_tests in dependencies
         if (dependency in TEST_CRATES or CRATES[dependency] >= CRATES[crate]) and not for_tests
@@ -148,8 +148,8 @@ def test_python_modules_import_in_no_cycle() -> None:
 def test_modules_of_a_crate_or_package_import_in_no_cycle() -> None:
     units = measure()
     assert sum(len(unit.graph) for unit in units) > 700
-    found = {unit.name: unit.cycles for unit in units if unit.cycles}
-    assert not found, "see `PYTHONPATH=tests/support python -m architecture --edges`"
+    cycles = {unit.name: unit.cycles for unit in units if unit.cycles}
+    assert not cycles, "see `PYTHONPATH=tests/support python -m architecture --edges`"
 
 
 def sources() -> list[Path]:
@@ -159,11 +159,11 @@ def sources() -> list[Path]:
 
 
 def test_no_file_is_too_long() -> None:
-    found = sources()
-    assert len(found) > 100
+    paths = sources()
+    assert len(paths) > 100
     long = {
         str(path.relative_to(ROOT)): length
-        for path in found
+        for path in paths
         if (length := len(path.read_text().splitlines())) > LONGEST_FILE
     }
     assert not long
@@ -192,5 +192,5 @@ def test_extension_has_no_fault_points() -> None:
     assert len(switches) > 50
     extension = Path(_core.__file__).read_bytes()
     assert b"foreseal_getLogs" in extension
-    found = [name for name in ("FORESEAL_MUTANT", *switches) if name.encode() in extension]
-    assert not found
+    names = [name for name in ("FORESEAL_MUTANT", *switches) if name.encode() in extension]
+    assert not names

@@ -11,13 +11,13 @@ def features(*selection: str) -> dict[str, set[str]]:
     """Return the features of each third-party crate in a selection of the workspace."""
     command = ["cargo", "tree", "--offline", "--prefix", "none", "--format", "{p}|{f}", *selection]
     output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    found: dict[str, set[str]] = defaultdict(set)
+    by_crate: dict[str, set[str]] = defaultdict(set)
     for line in output.splitlines():
         crate, _, enabled = line.partition("|")
         name = re.sub(r" \(.*", "", crate)
         if not name.startswith("foreseal"):
-            found[name].update(enabled.replace(" (*)", "").split(","))
-    return found
+            by_crate[name].update(enabled.replace(" (*)", "").split(","))
+    return by_crate
 
 
 def test_extension_and_tests_share_one_build_of_each_crate() -> None:

@@ -32,21 +32,21 @@ def test_methods_page_lists_every_method() -> None:
 
 def test_every_import_of_an_example_exists() -> None:
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
-    found = [
+    imports = [
         (page.name, module, name)
         for page in pages
         for module, names in re.findall(r"^from (foreseal[\w.]*) import ([\w, ]+)$", page.read_text(), re.MULTILINE)
         for name in names.split(", ")
     ]
-    assert len(found) > 30
-    assert not [each for each in found if not hasattr(importlib.import_module(each[1]), each[2])]
+    assert len(imports) > 30
+    assert not [each for each in imports if not hasattr(importlib.import_module(each[1]), each[2])]
 
 
 def test_every_test_named_on_a_page_exists() -> None:
     pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile"))]
-    found = [path for page in pages for path in re.findall(r"tests/[\w/]+\.py", page.read_text())]
-    assert len(found) > 5
-    assert not [path for path in found if not (ROOT / path).exists()]
+    paths = [path for page in pages for path in re.findall(r"tests/[\w/]+\.py", page.read_text())]
+    assert len(paths) > 5
+    assert not [path for path in paths if not (ROOT / path).exists()]
 
 
 MAX_DECISION_FILES = 45
@@ -63,12 +63,12 @@ def test_decisions_are_few_indexed_and_cited() -> None:
     files = [
         ROOT / name for name in listed.splitlines() if name.endswith((".md", ".rs", ".py")) and name != "CHANGELOG.md"
     ]
-    found = {
+    cited = {
         name
         for file in files
         if file.parent != folder and file.exists()
         for name in re.findall(r"decisions/([\w-]+\.md)", file.read_text())
     }
-    assert pages - found == set()
-    assert found <= pages
+    assert pages - cited == set()
+    assert cited <= pages
     assert [name for name in sorted(pages - {"README.md"}) if f"({name})" not in index] == []

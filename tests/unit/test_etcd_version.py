@@ -43,6 +43,8 @@ def test_core_has_the_same_oldest_version() -> None:
 
 def test_docs_name_the_oldest_version() -> None:
     pages = [*DOCS.rglob("*.md"), ROOT / "CHANGELOG.md"]
-    found = [version for page in pages for match in _OLDEST.findall(page.read_text()) for version in match if version]
-    assert len(found) >= 4
-    assert set(found) == {format_version(OLDEST_ETCD)}
+    versions = [
+        version for page in pages for match in _OLDEST.findall(page.read_text()) for version in match if version
+    ]
+    assert len(versions) >= 4
+    assert set(versions) == {format_version(OLDEST_ETCD)}

@@ -43,10 +43,10 @@ def _is_clean(report: dict[str, Any]) -> bool:
     commit = report.get("commit")
     if not commit or report.get("dirty") is not False:
         return False
-    found = subprocess.run(
+    process = subprocess.run(
         ["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, capture_output=True, check=False
     )
-    return found.returncode == 0
+    return process.returncode == 0
 
 
 def _reports() -> dict[str, dict[str, Any]]:
@@ -69,5 +69,5 @@ def test_results_name_a_clean_commit_and_the_wheel_profile() -> None:
 
 def test_results_name_no_path_of_a_machine() -> None:
     named = re.compile(r"file:///|(?<![\w.])/(?:home|root|tmp|work|Users)/")
-    found = {file.name: named.findall(file.read_text()) for file in RESULTS.glob("*.json")}
-    assert {name for name, paths in found.items() if paths} == set()
+    by_file = {file.name: named.findall(file.read_text()) for file in RESULTS.glob("*.json")}
+    assert {name for name, paths in by_file.items() if paths} == set()

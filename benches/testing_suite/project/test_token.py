@@ -62,8 +62,8 @@ def test_an_event_is_in_the_receipt(w3: Web3, token: Contract, accounts: list[An
 def test_logs_are_found_by_receiver(w3: Web3, token: Contract, accounts: list[Any], receiver: int) -> None:
     for other in (receiver, receiver % 8 + 1):
         send(w3, token.functions.transfer(accounts[other], 100 + other), accounts[0])
-    found = token.events.Transfer().get_logs(from_block=0, argument_filters={"to": accounts[receiver]})
-    assert [log["args"]["value"] for log in found] == [100 + receiver]
+    logs = token.events.Transfer().get_logs(from_block=0, argument_filters={"to": accounts[receiver]})
+    assert [log["args"]["value"] for log in logs] == [100 + receiver]
 
 
 @pytest.mark.parametrize("amount", [3, 30, 300, 3000, 30_000])

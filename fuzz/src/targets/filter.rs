@@ -40,8 +40,8 @@ static LOGS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 fn run(input: &[u8]) {
     let Ok(filter) = std::str::from_utf8(input) else { return };
     let chain = CHAIN.lock().expect("no run failed");
-    let found = ask(&chain, "eth_getLogs", &format!("[{filter}]"));
-    check_answer(&found);
+    let logs = ask(&chain, "eth_getLogs", &format!("[{filter}]"));
+    check_answer(&logs);
     let by_filter = ask(&chain, "eth_newFilter", &format!("[{filter}]")).and_then(|id| {
         let id = format!("[{}]", String::from_utf8_lossy(&id));
         let logs = ask(&chain, "eth_getFilterLogs", &id);
@@ -49,14 +49,14 @@ fn run(input: &[u8]) {
         logs
     });
     check_answer(&by_filter);
-    let Ok(found) = found else { return };
+    let Ok(logs) = logs else { return };
     if let Ok(by_filter) = by_filter {
-        assert_eq!(by_filter, found, "a filter finds what a search finds");
+        assert_eq!(by_filter, logs, "a filter finds what a search finds");
     }
     let Ok(asked) = serde_json::from_str::<Value>(filter) else { return };
-    let found: Vec<Value> = serde_json::from_slice(&found).expect("an answer is JSON");
-    check_found(&asked, &found);
-    check_pages(&chain, filter, &found);
+    let logs: Vec<Value> = serde_json::from_slice(&logs).expect("an answer is JSON");
+    check_logs(&asked, &logs);
+    check_pages(&chain, filter, &logs);
 }
 
 fn ask(chain: &TestChain, method: &str, params: &str) -> Result<Bytes, RpcError> {
@@ -64,15 +64,15 @@ fn ask(chain: &TestChain, method: &str, params: &str) -> Result<Bytes, RpcError>
 }
 
 /// Checks that each found log matches and is on the chain, and that no block with a found log lacks a match.
-fn check_found(asked: &Value, found: &[Value]) {
-    for log in found {
+fn check_logs(asked: &Value, logs: &[Value]) {
+    for log in logs {
         assert!(matches(asked, log), "{log} does not match {asked}");
         assert!(LOGS.contains(log), "{log} is not on the chain");
     }
     for log in LOGS.iter().filter(|log| matches(asked, log)) {
         let block = &log["blockHash"];
-        if found.iter().any(|found| found["blockHash"] == *block) {
-            assert!(found.contains(log), "{log} is missing");
+        if logs.iter().any(|other| other["blockHash"] == *block) {
+            assert!(logs.contains(log), "{log} is missing");
         }
     }
 }
@@ -97,17 +97,17 @@ fn matches(asked: &Value, log: &Value) -> bool {
 }
 
 /// Checks that pages of one log each contain the same logs as the search.
-fn check_pages(chain: &TestChain, filter: &str, found: &[Value]) {
+fn check_pages(chain: &TestChain, filter: &str, logs: &[Value]) {
     let (mut read, mut cursor) = (Vec::new(), String::new());
-    for _ in 0..=found.len() + 4 {
+    for _ in 0..=logs.len() + 4 {
         let query = format!("[{{\"filter\":{filter},\"limit\":\"0x1\"{cursor}}}]");
         let Ok(page) = ask(chain, "foreseal_getLogs", &query) else { return };
         let page: Value = serde_json::from_slice(&page).expect("an answer is JSON");
         read.extend(page["logs"].as_array().expect("a page has logs").iter().cloned());
         match page["cursor"].as_str() {
-            Some(next) if read.len() < found.len() => cursor = format!(",\"cursor\":\"{next}\""),
+            Some(next) if read.len() < logs.len() => cursor = format!(",\"cursor\":\"{next}\""),
             _ => break,
         }
     }
-    assert_eq!(read, found, "pages hold what a search finds");
+    assert_eq!(read, logs, "pages hold what a search finds");
 }

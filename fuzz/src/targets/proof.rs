@@ -64,9 +64,9 @@ fn run(input: &[u8]) {
     let Ok(trie) = loaded else { return };
     assert_eq!(trie.root(), root);
     match (shown, trie.get(key)) {
-        (Ok(Some(value)), Lookup::Value(found)) => assert_eq!(value, *found),
+        (Ok(Some(value)), Lookup::Value(stored)) => assert_eq!(value, *stored),
         (Ok(None), Lookup::Absent) | (Err(_), _) => {}
-        (shown, Lookup::Value(found)) => panic!("{found} is there, but the proof shows {shown:?}"),
+        (shown, Lookup::Value(stored)) => panic!("{stored} is there, but the proof shows {shown:?}"),
         (shown, Lookup::Absent) => panic!("nothing is there, but the proof shows {shown:?}"),
         (_, Lookup::Stub) => panic!("the way to the key was loaded"),
     }

@@ -65,8 +65,8 @@ def hung_database(folder: Path) -> Iterator[Started]:
 @contextlib.contextmanager
 def _merchant_on_postgresql(folder: Path) -> Iterator[tuple[Started, Shopper, int]]:
     """Run a merchant service, and yield it with a client and the process id of its PostgreSQL."""
-    found = programs() or pytest.skip("PostgreSQL is not installed")
-    with server(found) as url, live_node("--payments", "--block-time", "1s") as node:
+    binaries = programs() or pytest.skip("PostgreSQL is not installed")
+    with server(binaries) as url, live_node("--payments", "--block-time", "1s") as node:
         config = configure(folder, node.url, url)
         with serving(config, "--log", "error") as service, Shopper(service.url, api_key(config)) as shopper:
             yield Started(pay_job(service)), shopper, postmaster_of(url)

@@ -51,34 +51,34 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     """Return the page without any report; its module is imported as `docs/render.py` does."""
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     tables = importlib.import_module("capacity_tables")
-    found = Page(tables)
-    monkeypatch.setattr(tables, "load_if_measured", found.load)
-    return found
+    tables_page = Page(tables)
+    monkeypatch.setattr(tables, "load_if_measured", tables_page.load)
+    return tables_page
 
 
 @pytest.mark.timeout(240)
 def test_many_cores_measures_each_transport_and_number_of_workers(tmp_path: Path, page: Page) -> None:
     given = argparse.Namespace(rounds=1, seconds=0.3, rate=100.0, send_seconds=2.0, submissions=20)
-    found = many_cores.measure(tmp_path, [1, 2], given)
-    assert [(each["transport"], each["workers"]) for each in found["results"]] == [
+    report = many_cores.measure(tmp_path, [1, 2], given)
+    assert [(each["transport"], each["workers"]) for each in report["results"]] == [
         ("native", 1),
         ("native", 2),
         ("asgi", 1),
     ]
-    for each in found["results"]:
+    for each in report["results"]:
         assert all(read["requests_per_second"] > 0 and read["worker_us"] > 0 for read in each["reads"].values())
         assert each["sends"]["accepted"] == 200
         assert each["sends"]["step"]["count"] > 0
         assert len(each["placement"]["workers"]) == each["workers"]
     # Workers answer reads themselves: the sequencer hardly works.
-    read = found["results"][1]["reads"]["eth_getBalance"]
+    read = report["results"][1]["reads"]["eth_getBalance"]
     assert read["sequencer_us"] < read["worker_us"] / 2
     # Without cores for all processes, rates of more workers say nothing.
-    assert [row["workers"] for row in found["per_added_core"]] == ([2] if (os.cpu_count() or 1) >= 4 else [])
-    assert found["send_us"]["worker"] > 0
-    assert "`native`, 2" in page.rendered("capacity_workers", "many_cores.json", found)
-    assert "busiest thread" in page.rendered("capacity_send_cost", "many_cores.json", found)
-    assert "<polyline" in core_charts(found)
+    assert [row["workers"] for row in report["per_added_core"]] == ([2] if (os.cpu_count() or 1) >= 4 else [])
+    assert report["send_us"]["worker"] > 0
+    assert "`native`, 2" in page.rendered("capacity_workers", "many_cores.json", report)
+    assert "busiest thread" in page.rendered("capacity_send_cost", "many_cores.json", report)
+    assert "<polyline" in core_charts(report)
 
 
 @pytest.mark.timeout(240)
@@ -92,20 +92,20 @@ def test_big_state_compares_answers_with_the_genesis(tmp_path: Path, page: Page)
         step="300ms",
         block_time="3s",
     )
-    found = big_state.measure(tmp_path, given)
-    assert [each["holders"] for each in found["results"]] == [500, 1_000]
-    for each in found["results"]:
+    report = big_state.measure(tmp_path, given)
+    assert [each["holders"] for each in report["results"]] == [500, 1_000]
+    for each in report["results"]:
         assert each["checked_answers"] == 400
         assert [step["transfers"] for step in each["steps"]] == [11, 57]
         assert all(read["answered"] > 0 for read in each["reads"].values())
         assert each["measured_mb"]["anonymous"] <= each["measured_mb"]["peak"]
-    assert [(row["from"], row["to"]) for row in found["growth"]] == [(500, 1_000)]
-    if found["limited"] is not None:
-        assert found["limited"]["checked_answers"] == 400
-        assert 0 < found["limited"]["group_peak_mb"] <= found["limited"]["limit_mb"]
-        assert "10,000 holders" in page.rendered("capacity_limited", "big_state.json", found)
-    assert "| 1,000 |" in page.rendered("capacity_state", "big_state.json", found)
-    assert "<polyline" in state_charts(found)
+    assert [(row["from"], row["to"]) for row in report["growth"]] == [(500, 1_000)]
+    if report["limited"] is not None:
+        assert report["limited"]["checked_answers"] == 400
+        assert 0 < report["limited"]["group_peak_mb"] <= report["limited"]["limit_mb"]
+        assert "10,000 holders" in page.rendered("capacity_limited", "big_state.json", report)
+    assert "| 1,000 |" in page.rendered("capacity_state", "big_state.json", report)
+    assert "<polyline" in state_charts(report)
 
 
 def test_node_in_a_memory_group_is_counted_there(tmp_path: Path) -> None:
@@ -124,28 +124,28 @@ def test_node_in_a_memory_group_is_counted_there(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(240)
 def test_sustained_load_loses_nothing_and_samples_each_second(tmp_path: Path, page: Page) -> None:
-    found = sustained.measure(tmp_path, seconds=12.0, subscribers=5, rate=100.0, first=100.0)
-    assert found["faults"] == []
-    assert found["sent"]["accepted"] == 1200
-    assert found["sent"]["rejected"] == 0
-    assert found["probes"] == found["probes_shown"] == 60
-    assert found["subscribers"] == {"count": 5, "notifications": 300}
-    assert [row["second"] for row in found["rows"]] == list(range(1, len(found["rows"]) + 1))
-    assert len(found["rows"]) >= 7
-    assert sum(row["included_per_second"] for row in found["rows"]) > 400
-    assert all(row["anonymous_mb"] > 10 for row in found["rows"])
-    assert set(found["reached"]) == {"cadence", "delay", "backlog", "memory"}
-    assert "| figure | measured |" in page.rendered("capacity_sustained", "sustained.json", found)
-    assert sustained_charts(found["rows"]).count("<polyline") == 6
+    report = sustained.measure(tmp_path, seconds=12.0, subscribers=5, rate=100.0, first=100.0)
+    assert report["faults"] == []
+    assert report["sent"]["accepted"] == 1200
+    assert report["sent"]["rejected"] == 0
+    assert report["probes"] == report["probes_shown"] == 60
+    assert report["subscribers"] == {"count": 5, "notifications": 300}
+    assert [row["second"] for row in report["rows"]] == list(range(1, len(report["rows"]) + 1))
+    assert len(report["rows"]) >= 7
+    assert sum(row["included_per_second"] for row in report["rows"]) > 400
+    assert all(row["anonymous_mb"] > 10 for row in report["rows"])
+    assert set(report["reached"]) == {"cadence", "delay", "backlog", "memory"}
+    assert "| figure | measured |" in page.rendered("capacity_sustained", "sustained.json", report)
+    assert sustained_charts(report["rows"]).count("<polyline") == 6
 
 
 def test_opcodes_are_measured_without_geth() -> None:
     rows = select(all_rows(), opcodes.SHORT_ROWS)
     given = argparse.Namespace(rounds=1, gas=opcodes.SHORT_GAS, no_geth=True, processor_time=False)
-    found = opcodes.run(rows, given)
-    assert [each["name"] for each in found["rows"]] == [row.name for row in rows]
-    assert all(each["ours_mgas_s"] > 0 and each["ratio"] is None for each in found["rows"])
-    assert {each["name"]: each["copy_gas"] for each in found["rows"]} == {
+    report = opcodes.run(rows, given)
+    assert [each["name"] for each in report["rows"]] == [row.name for row in rows]
+    assert all(each["ours_mgas_s"] > 0 and each["ratio"] is None for each in report["rows"])
+    assert {each["name"]: each["copy_gas"] for each in report["rows"]} == {
         "ADD small": 11,
         "KECCAK256 1 KiB": 229,
         "SLOAD cold": 2104,
@@ -153,7 +153,7 @@ def test_opcodes_are_measured_without_geth() -> None:
         "CREATE of 1 KiB": 236920,
         "SHA256 1 KiB": 560,
     }
-    assert found["reached"]["ratio"] is None
+    assert report["reached"]["ratio"] is None
 
 
 @pytest.mark.timeout(120)

@@ -45,7 +45,7 @@ class FaultSummary:
     takeovers_ms: dict[str, dict[str, TimeSummary]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        found = ", ".join(f"{kind} {count}" for kind, count in self.violations.items())
+        violations = ", ".join(f"{kind} {count}" for kind, count in self.violations.items())
         times = "; ".join(
             f"{kind}: "
             + ", ".join(f"{name} p50 {each.p50} p99 {each.p99} max {each.max}" for name, each in group.items())
@@ -55,7 +55,7 @@ class FaultSummary:
             f"{self.faults} faults (seed {self.seed}) in {self.seconds:.0f} s on etcd {self.etcd}: "
             f"{self.shown} steps shown, {self.distinct} distinct, {self.appends} appends of {self.owners} owners, "
             f"{self.accepted} submissions accepted, {self.rejected} rejected, {self.transactions} transactions in "
-            f"steps; {found}; takeovers in ms: {times or 'none'}"
+            f"steps; {violations}; takeovers in ms: {times or 'none'}"
         )
 
 

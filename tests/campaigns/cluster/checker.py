@@ -52,8 +52,8 @@ class CheckReport:
     @property
     def counts(self) -> dict[str, int]:
         """Number of violations of each kind, also of those without any."""
-        found = Counter(kind for kind, _ in self.violations)
-        return {kind.value: found[kind] for kind in Violation}
+        counts = Counter(kind for kind, _ in self.violations)
+        return {kind.value: counts[kind] for kind in Violation}
 
     def add(self, kind: Violation, detail: str) -> None:
         """Record a violation."""
@@ -169,15 +169,15 @@ def _check_fence(recording: Recording, report: CheckReport) -> None:
     for step in recording.steps:
         if step.removed or not heads or (step.process, step.hash) in reported:
             continue
-        found = bisect_left(positions, step.position)
-        if found == len(heads):
+        index = bisect_left(positions, step.position)
+        if index == len(heads):
             reported.add((step.process, step.hash))
             report.add(Violation.BEYOND_FENCE, f"{named(step)}: the engine has no such append")
-        elif step.epoch is not None and found and step.epoch < heads[found].epoch:
+        elif step.epoch is not None and index and step.epoch < heads[index].epoch:
             reported.add((step.process, step.hash))
             report.add(
                 Violation.BEYOND_FENCE,
-                f"{named(step)}, shown as of epoch {step.epoch}: epoch {heads[found].epoch} wrote it",
+                f"{named(step)}, shown as of epoch {step.epoch}: epoch {heads[index].epoch} wrote it",
             )
 
 
@@ -222,12 +222,12 @@ def _walk_back(distinct: dict[str, ShownStep], hash: str) -> Iterator[ShownStep]
 def _check_signers(distinct: dict[str, ShownStep], signer: str, signer_of: SignerOf, report: CheckReport) -> None:
     for step in distinct.values():
         try:
-            found = signer_of(step).lower()
+            recovered = signer_of(step).lower()
         except ValueError as error:
             report.add(Violation.SIGNER, f"{named(step)}: {error}")
             continue
-        if found != signer:
-            report.add(Violation.SIGNER, f"{named(step)} is signed by {found}, not by {signer}")
+        if recovered != signer:
+            report.add(Violation.SIGNER, f"{named(step)} is signed by {recovered}, not by {signer}")
 
 
 def named(step: ShownStep) -> str:

@@ -100,12 +100,12 @@ class FaultInjector:
         """Return the links of a process: to its feed and from it with `feed`, else those to and between engines."""
         name = process.name
         prefixes = (f"feed/{name}", f"follow/{name}/") if feed else (f"engine/{name}/", f"peer/{name}")
-        found = [link for link in self._topology.links.names if link.startswith(prefixes)]
+        links = [link for link in self._topology.links.names if link.startswith(prefixes)]
         if isinstance(process, EtcdMember):
-            found += [link for link in self._topology.links.names if link.endswith(f"/{name}") and link not in found]
+            links += [link for link in self._topology.links.names if link.endswith(f"/{name}") and link not in links]
         if feed:
-            found += [link for link in self._topology.links.names if link.startswith("follow/") and link.endswith(name)]
-        return sorted(set(found))
+            links += [link for link in self._topology.links.names if link.startswith("follow/") and link.endswith(name)]
+        return sorted(set(links))
 
     def _restart_ended(self, processes: Sequence[LaunchedProcess]) -> None:
         for process in processes:

@@ -126,31 +126,31 @@ def write(recording: Recording, file: Path) -> None:
 
 def read(file: Path) -> Recording:
     """Read a recording. Raises ValueError for an unknown kind of line."""
-    found = Recording()
+    recording = Recording()
     lists: dict[str, list[object]] = {
-        "step": found.steps,  # type: ignore[dict-item]
-        "head": found.heads,  # type: ignore[dict-item]
-        "owner": found.owners,  # type: ignore[dict-item]
-        "fault": found.faults,  # type: ignore[dict-item]
+        "step": recording.steps,  # type: ignore[dict-item]
+        "head": recording.heads,  # type: ignore[dict-item]
+        "owner": recording.owners,  # type: ignore[dict-item]
+        "fault": recording.faults,  # type: ignore[dict-item]
     }
     with file.open("rb") as lines:
         for line in lines:
             entry = orjson.loads(line)
             kind, value = entry["kind"], entry["value"]
             if kind == "problem":
-                found.problems.append(value)
+                recording.problems.append(value)
                 continue
             for name in ("transactions", "targets"):
                 if name in value:
                     value[name] = tuple(value[name])
             if kind == "final":
                 value["blocks"] = {int(number): hash for number, hash in value["blocks"].items()}
-                found.final = FinalChain(**value)
+                recording.final = FinalChain(**value)
             elif kind in lists:
                 lists[kind].append(_KINDS[kind](**value))
             else:
                 raise ValueError(f"{file}: unknown kind {kind!r}")
-    return found
+    return recording
 
 
 def _entries(recording: Recording) -> Iterator[tuple[str, object]]:

@@ -84,7 +84,7 @@ def read_step(process: str, at: float, message: dict[str, Any]) -> ShownStep:
 
 def _with_epoch(step: ShownStep, view: str) -> ShownStep:
     """Return the step with the owner epoch of the view `BLOCK.STEP; age=MS; epoch=N`, if that view ends with it."""
-    found = _EPOCH.search(view)
-    if found is None or view.partition(";")[0].strip() != f"{step.number}.{step.index}":
+    match = _EPOCH.search(view)
+    if match is None or view.partition(";")[0].strip() != f"{step.number}.{step.index}":
         return step
-    return replace(step, epoch=int(found[1]))
+    return replace(step, epoch=int(match[1]))

@@ -37,7 +37,7 @@ def takeovers(recording: Recording) -> list[TakeoverTime]:
     ends = [fault.began for fault in faults[1:]] + [float("inf")]
     first_shown = _first_shown(recording)
     processes = {step.process for step in recording.steps}
-    found = []
+    times = []
     for fault, end in zip(faults, ends, strict=True):
         owner = min(
             (each for each in recording.owners if fault.began < each.at < end and each.epoch > fault.epoch),
@@ -49,8 +49,8 @@ def takeovers(recording: Recording) -> list[TakeoverTime]:
             step = _ms(min(shown.values()), fault) if shown else None
             others = processes.difference(fault.targets)
             everywhere = _ms(max(shown[each] for each in others), fault) if others and others <= shown.keys() else None
-            found.append(TakeoverTime(fault.kind, _ms(owner.at, fault), step, everywhere))
-    return found
+            times.append(TakeoverTime(fault.kind, _ms(owner.at, fault), step, everywhere))
+    return times
 
 
 def summarize(times: list[TakeoverTime]) -> dict[str, dict[str, TimeSummary]]:
@@ -77,13 +77,13 @@ def _first_shown(recording: Recording) -> defaultdict[int, dict[str, float]]:
     """Return the times at which each process first showed a step of each epoch, by the epoch of its append."""
     heads: list[EngineHead] = sorted(recording.heads, key=lambda each: each.position)
     positions: list[StepPosition] = [head.position for head in heads]
-    found: defaultdict[int, dict[str, float]] = defaultdict(dict)
+    times_by_epoch: defaultdict[int, dict[str, float]] = defaultdict(dict)
     for step in recording.steps:
         at = bisect_left(positions, step.position)
         if at < len(heads):
-            shown = found[heads[at].epoch]
+            shown = times_by_epoch[heads[at].epoch]
             shown[step.process] = min(shown.get(step.process, step.at), step.at)
-    return found
+    return times_by_epoch
 
 
 def _summary(values: list[int]) -> TimeSummary:

@@ -34,10 +34,10 @@ def phase_figures(
     phases: Sequence[UpgradePhase], submissions: Sequence[Submission], failed_reads: Sequence[float]
 ) -> list[PhaseFigures]:
     """Return the figures of each phase; a submission belongs to the phase in which it began."""
-    found = []
+    rows = []
     for phase in phases:
         own = [each for each in submissions if phase.began <= each.began < phase.ended]
-        found.append(
+        rows.append(
             PhaseFigures(
                 phase.name,
                 round(phase.ended - phase.began, 1),
@@ -48,4 +48,4 @@ def phase_figures(
                 sum(phase.began <= at < phase.ended for at in failed_reads),
             )
         )
-    return found
+    return rows

@@ -106,10 +106,10 @@ class ComposeProject:
 
     def explain(self) -> str:
         """Return the newest log lines of all services."""
-        found = {service: self.container(service) for service in SERVICES}
+        containers = {service: self.container(service) for service in SERVICES}
         logs = [
             f"{service}:\n{self._tools.podman('logs', '--tail', '20', name, check=False)}"
-            for service, name in found.items()
+            for service, name in containers.items()
             if name
         ]
         return "\n".join(logs)

@@ -74,8 +74,8 @@ def _hash_of_block(project: ComposeProject, number: int) -> str:
     rpc = Rpc(project.url("node"))
     try:
         wait_for(lambda: int(rpc("eth_blockNumber"), 16) >= number, SECONDS, f"block {number}", project.explain)
-        found: str = rpc("eth_getBlockByNumber", hex(number), False)["hash"]
-        return found
+        block_hash: str = rpc("eth_getBlockByNumber", hex(number), False)["hash"]
+        return block_hash
     finally:
         rpc.close()
 
@@ -108,8 +108,8 @@ def test_merchant_service_captures_an_order_on_the_node(project: ComposeProject,
 
 def test_prometheus_scrapes_both_services_and_evaluates_the_rules(project: ComposeProject) -> None:
     def is_up() -> bool:
-        found = {each["metric"]["job"]: each["value"][1] for each in _query(project, "query", query="up")["result"]}
-        return found == {"foreseal": "1", "foreseal-pay": "1"}
+        jobs = {each["metric"]["job"]: each["value"][1] for each in _query(project, "query", query="up")["result"]}
+        return jobs == {"foreseal": "1", "foreseal-pay": "1"}
 
     wait_for(is_up, SECONDS, "scrape of both services", project.explain)
     rules = [rule for group in _query(project, "rules")["groups"] for rule in group["rules"]]

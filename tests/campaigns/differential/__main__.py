@@ -38,10 +38,10 @@ def main() -> int:
     compare, packages = PEERS[given.peer]
     if compare in (compare_calls, compare_traces):
         geth.build()
-    found = compare(given.seed, given.count)
-    show(found, found.faults)
+    comparison = compare(given.seed, given.count)
+    show(comparison, comparison.faults)
     command = f"python -m differential {given.peer} --count {given.count} --seed {given.seed}"
-    return conclude(found, found.faults, given.save, (command, packages))
+    return conclude(comparison, comparison.faults, given.save, (command, packages))
 
 
 if __name__ == "__main__":

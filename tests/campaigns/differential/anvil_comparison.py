@@ -36,23 +36,23 @@ def compare_with_anvil(seed: int, transactions: int) -> Comparison:
     """
     world = World(seed, LEFT_OUT)
     genesis = genesis_of(world)
-    found = Comparison(seed)
+    comparison = Comparison(seed)
     with filled(genesis, world, seed) as subject, anvil(genesis) as peer:
-        both = Both(subject, peer, found, seed)
-        while found.transactions < transactions and not found.faults:
+        both = Both(subject, peer, comparison, seed)
+        while comparison.transactions < transactions and not comparison.faults:
             both.next_block()
         both.compare_all_accounts()
-        found.kinds, found.refused = subject.kinds, subject.refused
-    return found
+        comparison.kinds, comparison.refused = subject.kinds, subject.refused
+    return comparison
 
 
 class Both:
     """Two nodes with the same chain, and the differences between them."""
 
-    def __init__(self, subject: Filled, peer: Anvil, found: Comparison, seed: int) -> None:
+    def __init__(self, subject: Filled, peer: Anvil, comparison: Comparison, seed: int) -> None:
         self._subject = subject
         self._peer = peer
-        self._found = found
+        self._comparison = comparison
         self._ours: Rpc = subject.chain.rpc
         self._theirs: Rpc = peer.rpc
         self._random = Random(f"anvil {seed}")
@@ -69,7 +69,7 @@ class Both:
         theirs = self._theirs("eth_getBlockReceipts", number)
         for one, other in zip(receipts, theirs, strict=True):
             self._same(f"receipt of {one['transactionHash']}", _receipt(one), _receipt(other))
-        self._found.count(block, receipts)
+        self._comparison.count(block, receipts)
         for address in self._touched(number):
             self._compare_account(address)
         for _ in range(CALLS):
@@ -85,8 +85,8 @@ class Both:
         self._slots.pop(HISTORY, None)
         for address in self._slots:
             self._compare_account(address)
-        self._found.compared["accounts"] = len(self._slots)
-        self._found.compared["slots"] = sum(map(len, self._slots.values()))
+        self._comparison.compared["accounts"] = len(self._slots)
+        self._comparison.compared["slots"] = sum(map(len, self._slots.values()))
 
     def _touched(self, number: str) -> list[str]:
         """Return the accounts that the block's transactions read or changed; record all their slots."""
@@ -108,9 +108,9 @@ class Both:
         gas = hex(self._random.randrange(50_000, 2_000_000))
         ours, theirs = self._call_both("eth_call", call | {"gas": gas})
         self._same(f"eth_call {call} with {gas} gas", ours, theirs)
-        self._found.compared["calls"] += 1
+        self._comparison.compared["calls"] += 1
         ours, theirs = self._call_both("eth_estimateGas", call)
-        self._found.compared["estimates"] += 1
+        self._comparison.compared["estimates"] += 1
         if self._is_transfer(call) and theirs == hex(_TRANSFER_GAS) != ours:
             # anvil does not test its estimate; the call fails with that gas in anvil as well.
             tried = self._call_both("eth_call", call | {"gas": theirs})
@@ -148,7 +148,7 @@ class Both:
         self._fault(what, ours, theirs)
 
     def _fault(self, what: str, ours: Any, theirs: Any) -> None:
-        self._found.faults.append(f"{what}: {ours}, anvil has {theirs}")
+        self._comparison.faults.append(f"{what}: {ours}, anvil has {theirs}")
 
 
 def _receipt(receipt: dict[str, Any]) -> dict[str, Any]:

@@ -47,12 +47,12 @@ def compare_development_with_hardhat(seed: int, operations: int) -> Comparison:
 
 
 def _compare(peers: Peers, differences: PeerDifferences, seed: int, operations: int) -> Comparison:
-    found, number = Comparison(seed), 0
+    comparison, number = Comparison(seed), 0
     with foreseal_peer() as ours, peers() as theirs:
-        while found.compared["operations"] < operations:
-            _Sequence((ours, theirs), differences, Random(f"development {seed} {number}"), found, number).run()
+        while comparison.compared["operations"] < operations:
+            _Sequence((ours, theirs), differences, Random(f"development {seed} {number}"), comparison, number).run()
             number += 1
-    return found
+    return comparison
 
 
 def prepare_next_block(rpc: Rpc) -> None:
@@ -66,13 +66,18 @@ class _Sequence:
     """One sequence on both nodes, from a reset on. It ends at the first difference, since all later ones may follow."""
 
     def __init__(
-        self, peers: tuple[Peer, Peer], differences: PeerDifferences, random: Random, found: Comparison, number: int
+        self,
+        peers: tuple[Peer, Peer],
+        differences: PeerDifferences,
+        random: Random,
+        comparison: Comparison,
+        number: int,
     ) -> None:
         self._peers = peers
         self._differences = differences
         self._random = random
         self._operations = Operations(random)
-        self._found = found
+        self._comparison = comparison
         self._ordinal = number
         self._results: list[tuple[Any, Any]] = []
         self._sent: list[int] = []
@@ -95,13 +100,13 @@ class _Sequence:
             ours, theirs = (self._call(side, operation) for side in (0, 1))
             self._follow(operation, number, ours)
             self._results.append((ours, theirs))
-            self._found.compared["operations"] += 1
+            self._comparison.compared["operations"] += 1
             differing = self._differences_of_results(operation, ours, theirs)
             self._learn(operation, ours)
             differing = differing or self._differences_of_chains()
             if differing:
                 names = ", ".join(map(str, made))
-                self._found.faults.append(f"sequence {self._ordinal}: {names}: {differing}")
+                self._comparison.faults.append(f"sequence {self._ordinal}: {names}: {differing}")
                 return
 
     def _prepare(self) -> None:

@@ -47,16 +47,16 @@ def compare_traces(seed: int, cases: int) -> Comparison:
 
 
 def _compare(world: World, seed: int, cases: int, kinds: list[Callable[[CallObjects, Random], Request]]) -> Comparison:
-    genesis, found, random = genesis_of(world), Comparison(seed), Random(f"geth {seed}")
+    genesis, comparison, random = genesis_of(world), Comparison(seed), Random(f"geth {seed}")
     calls = CallObjects(world, random)
     with filled(genesis, world, seed) as subject, geth(genesis) as peer:
-        pair = _Pair(subject.chain.rpc, peer, found)
+        pair = _Pair(subject.chain.rpc, peer, comparison)
         first = pair.ask("eth_getBlockByNumber", ["0x0", False])
         if first[0]["hash"] != first[1]["hash"]:
             raise RuntimeError("the nodes have other genesis blocks")
         for _ in range(cases):
             pair.compare(*random.choice(kinds)(calls, random))
-    return found
+    return comparison
 
 
 def _call(calls: CallObjects, random: Random) -> Request:
@@ -122,10 +122,10 @@ def _overrides(calls: CallObjects, random: Random) -> list[Any]:
 class _Pair:
     """Two nodes, and the differences between their results."""
 
-    def __init__(self, ours: Rpc, theirs: Rpc, found: Comparison) -> None:
+    def __init__(self, ours: Rpc, theirs: Rpc, comparison: Comparison) -> None:
         self._ours = ours
         self._theirs = theirs
-        self._found = found
+        self._comparison = comparison
 
     def ask(self, method: str, params: list[Any]) -> tuple[Any, Any]:
         """Return both results, or failures."""
@@ -134,15 +134,15 @@ class _Pair:
     def compare(self, method: str, params: list[Any]) -> None:
         """Send a request to both, and record a difference that is not listed."""
         ours, theirs = self.ask(method, params)
-        self._found.compared[method] += 1
+        self._comparison.compared[method] += 1
         if isinstance(ours, Failure) or isinstance(theirs, Failure):
-            self._found.compared["failures"] += 1
+            self._comparison.compared["failures"] += 1
             is_same = _is_same_failure(method, params, ours, theirs)
         else:
             is_same = self._is_same(method, params, ours, theirs)
         if not is_same:
             differing = "; ".join(map(str, json_differences(theirs, ours)))
-            self._found.faults.append(f"{method} {orjson.dumps(params).decode()}: {differing}")
+            self._comparison.faults.append(f"{method} {orjson.dumps(params).decode()}: {differing}")
 
     def _is_same(self, method: str, params: list[Any], ours: Any, theirs: Any) -> bool:
         if method == "eth_estimateGas":

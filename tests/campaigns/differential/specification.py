@@ -37,24 +37,24 @@ def compare_with_specification(seed: int, transactions: int) -> Comparison:
     """
     world = World(seed)
     genesis = genesis_of(world)
-    found = Comparison(seed)
+    comparison = Comparison(seed)
     peer = Specification(genesis)
     with filled(genesis, world, seed) as subject:
         rpc = subject.chain.rpc
         parent = rpc("eth_getBlockByNumber", "earliest", False)
-        while found.transactions < transactions and not found.faults:
+        while comparison.transactions < transactions and not comparison.faults:
             block, receipts = subject.next_block()
             raw = rpc("debug_getRawBlock", block["number"])
             result = peer.execute(block, parent, raw)
-            found.faults += _differences(block, receipts, raw, result)
+            comparison.faults += _differences(block, receipts, raw, result)
             if result["stateRoot"] != block["stateRoot"]:
-                found.faults += _state_differences(peer.alloc, rpc)[:_MOST_FAULTS]
-            found.count(block, receipts)
+                comparison.faults += _state_differences(peer.alloc, rpc)[:_MOST_FAULTS]
+            comparison.count(block, receipts)
             parent = block
-        found.kinds, found.refused = subject.kinds, subject.refused
-        found.compared["accounts"] = len(peer.alloc)
-        found.compared["slots"] = sum(len(account.get("storage", ())) for account in peer.alloc.values())
-    return found
+        comparison.kinds, comparison.refused = subject.kinds, subject.refused
+        comparison.compared["accounts"] = len(peer.alloc)
+        comparison.compared["slots"] = sum(len(account.get("storage", ())) for account in peer.alloc.values())
+    return comparison
 
 
 def _differences(block: dict[str, Any], receipts: list[dict[str, Any]], raw: str, result: dict[str, Any]) -> list[str]:

@@ -10,15 +10,15 @@ SEED = 11
 
 
 def test_random_development_methods_have_equal_results_on_anvil() -> None:
-    found = compare_development_with_anvil(SEED, OPERATIONS)
-    assert not found.faults, "\n".join(map(str, found.faults))
-    assert found.compared["operations"] >= OPERATIONS
+    comparison = compare_development_with_anvil(SEED, OPERATIONS)
+    assert not comparison.faults, "\n".join(map(str, comparison.faults))
+    assert comparison.compared["operations"] >= OPERATIONS
 
 
 def test_random_development_methods_have_equal_results_on_hardhat() -> None:
     # Its packages have 360 MB: the gate installs those that its other tests need.
     if not (HARDHAT[3] / "node_modules").exists():
         pytest.skip("hardhat is not installed: `make differential` or `make clients` installs it")
-    found = compare_development_with_hardhat(SEED, OPERATIONS)
-    assert not found.faults, "\n".join(map(str, found.faults))
-    assert found.compared["operations"] >= OPERATIONS
+    comparison = compare_development_with_hardhat(SEED, OPERATIONS)
+    assert not comparison.faults, "\n".join(map(str, comparison.faults))
+    assert comparison.compared["operations"] >= OPERATIONS

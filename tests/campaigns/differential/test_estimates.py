@@ -70,18 +70,18 @@ def is_transfer(subject: Filled, call: dict[str, Any]) -> bool:
 def test_estimate_is_within_two_percent_of_the_smallest_sufficient_gas(subject: Filled, seed: int) -> None:
     world = World(SEED, LEFT_OUT)
     call = Workload(world, seed, lambda _: 0).call()
-    found = estimate(subject, call)
-    assert (found is not None) == suffices(subject, call, GAS_LIMIT)
-    if found is None:
+    gas = estimate(subject, call)
+    assert (gas is not None) == suffices(subject, call, GAS_LIMIT)
+    if gas is None:
         return
     highest = run(subject.chain.rpc, call, GAS_LIMIT)
     least = least_gas(subject, call, highest)
-    assert suffices(subject, call, found)
+    assert suffices(subject, call, gas)
     if is_transfer(subject, call) and least == TRANSFER_GAS:
-        assert found == TRANSFER_GAS
+        assert gas == TRANSFER_GAS
     # A failed call may burn what it gets; the gas spent, before a refund of at most a fifth, is then the floor.
     floor = max(least, highest.gas_used * 5 // 4) if highest.failed_calls else least
-    assert least <= found <= floor * 1015 // 1000
+    assert least <= gas <= floor * 1015 // 1000
 
 
 def test_estimate_covers_the_gas_burned_by_a_failing_inner_call(subject: Filled) -> None:
@@ -89,8 +89,8 @@ def test_estimate_covers_the_gas_burned_by_a_failing_inner_call(subject: Filled)
     words = int(ADDRESSES["looper"], 16).to_bytes(32, "big") + (10**18).to_bytes(32, "big")
     for kind in ("call", "delegatecall", "callcode"):
         call = {"from": SENDERS[0].address, "to": ADDRESSES[f"forward_{kind}"], "data": "0x" + words.hex()}
-        found, highest = estimate(subject, call), run(subject.chain.rpc, call, GAS_LIMIT)
+        gas, highest = estimate(subject, call), run(subject.chain.rpc, call, GAS_LIMIT)
         assert highest.succeeds
         assert highest.failed_calls == 1
-        assert found is not None
-        assert highest.gas_used <= found <= GAS_LIMIT
+        assert gas is not None
+        assert highest.gas_used <= gas <= GAS_LIMIT

@@ -22,13 +22,13 @@ pytestmark = pytest.mark.timeout(400)
 
 
 def test_blocks_of_random_transactions_match_the_specification() -> None:
-    found = compare_with_specification(seed=1, transactions=TRANSACTIONS)
-    assert found.faults == []
-    assert found.transactions >= TRANSACTIONS
-    assert found.types.keys() == {"0x0", "0x1", "0x2", "0x3", "0x4"}
-    assert min(found.statuses[status] for status in ("0x0", "0x1")) >= TRANSACTIONS // 10
-    assert found.kinds.keys() == set(KINDS)
-    assert sum(found.kinds.values()) == found.transactions
+    comparison = compare_with_specification(seed=1, transactions=TRANSACTIONS)
+    assert comparison.faults == []
+    assert comparison.transactions >= TRANSACTIONS
+    assert comparison.types.keys() == {"0x0", "0x1", "0x2", "0x3", "0x4"}
+    assert min(comparison.statuses[status] for status in ("0x0", "0x1")) >= TRANSACTIONS // 10
+    assert comparison.kinds.keys() == set(KINDS)
+    assert sum(comparison.kinds.values()) == comparison.transactions
 
 
 def test_a_difference_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_a_difference_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> Non
         return Specification(genesis)
 
     monkeypatch.setattr(specification, "Specification", with_a_slot_more)
-    found = compare_with_specification(seed=1, transactions=1)
-    assert found.blocks == 1
-    assert any(fault.startswith("block 1: stateRoot is ") for fault in found.faults)
-    assert f"{address}: slot {slot} is 0, specified is 5" in found.faults
+    comparison = compare_with_specification(seed=1, transactions=1)
+    assert comparison.blocks == 1
+    assert any(fault.startswith("block 1: stateRoot is ") for fault in comparison.faults)
+    assert f"{address}: slot {slot} is 0, specified is 5" in comparison.faults

@@ -65,13 +65,13 @@ class Summary:
 
     def __str__(self) -> str:
         others = sum(self.faults.values()) - sum(self.faults[kind] for kind in NAMED_FAULTS)
-        found = ", ".join([*(f"{kind} {self.faults[kind]}" for kind in NAMED_FAULTS), f"other {others}"])
+        faults = ", ".join([*(f"{kind} {self.faults[kind]}" for kind in NAMED_FAULTS), f"other {others}"])
         half, most = statistics.median(self.starts_ms), max(self.starts_ms)
         return (
             f"{self.kills} kills (seed {self.seed}: {self.of_group} of the process group, {self.of_one_process} of one "
             f"process alone, {self.while_starting} of these while it started; processes of a node: {self.processes}), "
             f"{self.blocks} blocks, {self.sent} transactions sent, {self.preconfirmed} read as pre-confirmed, "
-            f"{self.steps} steps recorded, {self.compared} comparisons: {found}; "
+            f"{self.steps} steps recorded, {self.compared} comparisons: {faults}; "
             f"{self.verified} stores verified, {self.behind} of them behind the journal; "
             f"start to ready: median {half:.0f} ms, longest {most} ms"
         )

@@ -71,7 +71,7 @@ class Summary:
     def __str__(self) -> str:
         named = {kind: self.faults.get(kind, 0) for kind in NAMED_FAULTS}
         others = sum(self.faults.values()) - sum(named.values())
-        found = ", ".join([*(f"{kind} {count}" for kind, count in named.items()), f"other {others}"])
+        faults = ", ".join([*(f"{kind} {count}" for kind, count in named.items()), f"other {others}"])
         times = "; ".join(
             f"{kind} p50 {quantile(made, 0.5)}, p99 {quantile(made, 0.99)} "
             f"(seen by a client: {quantile(self.shown_ms[kind], 0.5)}, {quantile(self.shown_ms[kind], 0.99)})"
@@ -83,7 +83,7 @@ class Summary:
             f"before the node was whole again) of a node with {self.workers} workers under "
             f"{self.sent / self.seconds:.0f} submissions a second and {self.readers} readers; {self.blocks} blocks, "
             f"{self.sent} submissions answered, {self.reads} reads, {self.preconfirmed} transactions read as "
-            f"pre-confirmed, {self.steps} steps recorded, {self.compared} comparisons: {found}; "
+            f"pre-confirmed, {self.steps} steps recorded, {self.compared} comparisons: {faults}; "
             f"{self.verified} stores verified; ms from kill to next step: {times}"
         )
 

@@ -40,9 +40,9 @@ class Flip:
         """Flip the bit in `datadir`."""
         with (datadir / self.file).open("r+b") as file:
             file.seek(self.byte)
-            (found,) = file.read(1)
+            (byte,) = file.read(1)
             file.seek(self.byte)
-            file.write(bytes([found ^ (1 << self.bit)]))
+            file.write(bytes([byte ^ (1 << self.bit)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,14 @@ class Kind(ABC):
             answers = chain.query(datadir, known.calls)
         except NodeError as error:
             return Outcome.OPEN, str(error)
-        found = None
+        text = None
         for call, answer, right in zip(known.calls, answers, known.answers, strict=True):
             if answer.damaged:
-                found = found or answer.text
+                text = text or answer.text
             elif answer != right:
                 return Outcome.SERVED, f"{call}: {answer.text[:200]}, not {right.text[:200]}"
-        if found is not None:
-            return Outcome.READ, found
+        if text is not None:
+            return Outcome.READ, text
         return self.scrub(datadir)
 
     def scrub(self, datadir: Path) -> tuple[Outcome, str]:

@@ -22,11 +22,11 @@ class Store(Kind):
     def scrub(self, datadir: Path) -> tuple[Outcome, str]:
         """Read every page, and verify everything derived from stored data."""
         try:
-            found = orjson.loads(db_verify(str(datadir), lambda *_: None, None))
+            report = orjson.loads(db_verify(str(datadir), lambda *_: None, None))
         except NodeError as error:
             return Outcome.SCRUB, str(error)
-        if found["fault_count"]:
-            return Outcome.SCRUB, str(found["faults"][0])
+        if report["fault_count"]:
+            return Outcome.SCRUB, str(report["faults"][0])
         return Outcome.NONE, ""
 
 

@@ -29,5 +29,5 @@ def test_a_changed_bit_is_never_served_or_built_upon(datadir: Path, kind: str) -
         report.add(result)
     assert report.bad == []
     assert report.unnamed == []
-    found = report.counts.total() - report.counts[Outcome.NONE]
-    assert found > FLIPS // 5, report.counts
+    detections = report.counts.total() - report.counts[Outcome.NONE]
+    assert detections > FLIPS // 5, report.counts

@@ -54,9 +54,9 @@ def rust_targets() -> dict[str, int]:
     """Return the names of the Rust targets, and the maximum input size of each in bytes."""
     longest = {}
     for path in (ROOT / "fuzz" / "src" / "targets").glob("*.rs"):
-        found = re.search(r'name: "(\w+)",\s+longest: (\d+)', path.read_text())
-        if found:
-            longest[found[1]] = int(found[2])
+        match = re.search(r'name: "(\w+)",\s+longest: (\d+)', path.read_text())
+        if match:
+            longest[match[1]] = int(match[2])
     return dict(sorted(longest.items()))
 
 
@@ -76,8 +76,8 @@ def build() -> Path:
 def fuzz(target: str, executions: int, seed: int, seconds: int, program: Path | None) -> Run:
     """Run one target up to a number of executions, a time limit in seconds (0: none), or the first finding."""
     longest = TARGETS[target].longest if target in TARGETS else rust_targets()[target]
-    grown, found = WORK / "grown" / target, WORK / "found" / target
-    for folder in (grown, found):
+    grown, artifacts = WORK / "grown" / target, WORK / "found" / target
+    for folder in (grown, artifacts):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     options = {
@@ -90,7 +90,7 @@ def fuzz(target: str, executions: int, seed: int, seconds: int, program: Path | 
         "report_slow_units": 3600,
         "rss_limit_mb": 3000,
         "print_final_stats": 1,
-        "artifact_prefix": f"{found}/",
+        "artifact_prefix": f"{artifacts}/",
     }
     arguments = [*(f"-{name}={value}" for name, value in options.items()), str(grown), str(SAVED / target)]
     if target in TARGETS:
@@ -112,10 +112,10 @@ def fuzz(target: str, executions: int, seed: int, seconds: int, program: Path | 
 def _read(target: str, said: str, took: float, longest: int) -> Run:
     live = _LIVE.findall(said)
     executed = _EXECUTED.search(said)
-    found = _FOUND.search(said)
+    match = _FOUND.search(said)
     count = int(executed[1]) if executed else max((int(number) for number, _ in live), default=0)
     edges = max((int(edges) for _, edges in live), default=0)
-    finding = found[1] if found else None
+    finding = match[1] if match else None
     if executed is None and finding is None:
         finding = f"the run ended by itself: see {WORK / target}.log"
     guided = importlib.util.find_spec("atheris") is not None

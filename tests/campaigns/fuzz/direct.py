@@ -83,30 +83,30 @@ def run_frames(data: bytes) -> None:
 
 def _by_frames(pieces: list[bytes]) -> tuple[list[bytes], bool]:
     frames = FrameParser(_MOST)
-    found: list[bytes] = []
+    messages: list[bytes] = []
     try:
         for piece in pieces:
             for kind, content in frames.feed(piece):
                 if kind is Opcode.CLOSE:
                     close_code(content)
-                    return found, False
+                    return messages, False
                 if kind is Opcode.TEXT:
-                    found.append(content)
+                    messages.append(content)
     except ProtocolViolation:
-        return found, True
-    return found, False
+        return messages, True
+    return messages, False
 
 
 def _by_library(stream: bytes) -> tuple[list[bytes], bool]:
     shaken = ServerProtocol(state=State.OPEN, max_size=_MOST)
     shaken.receive_data(stream)
-    found: list[bytes] = []
+    messages: list[bytes] = []
     parts: list[bytes] = []
     is_text = True
     for frame in shaken.events_received():
         assert isinstance(frame, Frame)
         if frame.opcode is Opcode.CLOSE:
-            return found, False
+            return messages, False
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
             continue
         if frame.opcode is not Opcode.CONT:
@@ -115,9 +115,9 @@ def _by_library(stream: bytes) -> tuple[list[bytes], bool]:
         if frame.fin:
             message = b"".join(parts)
             if is_text and not _is_utf8(message):  # the library leaves this check to its user
-                return found, True
-            found.append(message)
-    return found, shaken.parser_exc is not None
+                return messages, True
+            messages.append(message)
+    return messages, shaken.parser_exc is not None
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -42,9 +42,9 @@ def unguided(target: Target, options: dict[str, str]) -> None:
         try:
             target.run(data)
         except BaseException:
-            found = Path(options["artifact_prefix"]) / f"crash-{done}"
-            found.write_bytes(data)
-            print(f"Test unit written to {found}", flush=True)
+            file = Path(options["artifact_prefix"]) / f"crash-{done}"
+            file.write_bytes(data)
+            print(f"Test unit written to {file}", flush=True)
             raise
         done += 1
     target.stop()

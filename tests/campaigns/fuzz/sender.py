@@ -31,10 +31,10 @@ def run(data: bytes) -> None:
         assert error.code == -32000, error
         return
     assert told == "0x" + keccak(data).hex()
-    found = chain().rpc("eth_getTransactionByHash", told)
-    assert found["from"] == Account.recover_transaction(data).lower()
+    transaction = chain().rpc("eth_getTransactionByHash", told)
+    assert transaction["from"] == Account.recover_transaction(data).lower()
     if data[0] < 0x80:
         typed = TypedTransaction.from_bytes(HexBytes(data)).as_dict()
-        assert int(found["nonce"], 16) == typed["nonce"]
-        assert int(found["value"], 16) == typed["value"]
-        assert found["input"] == "0x" + bytes(typed["data"]).hex()
+        assert int(transaction["nonce"], 16) == typed["nonce"]
+        assert int(transaction["value"], 16) == typed["value"]
+        assert transaction["input"] == "0x" + bytes(typed["data"]).hex()

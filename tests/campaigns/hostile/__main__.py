@@ -82,10 +82,10 @@ def _parse() -> argparse.Namespace:
 def _runs(given: argparse.Namespace) -> list[tuple[list[str], list[int]]]:
     chosen = []
     for name in given.patterns.split(","):
-        found = [each.name for each in PATTERNS.values() if name in ("all", each.name, each.group)]
-        if not found:
+        matches = [each.name for each in PATTERNS.values() if name in ("all", each.name, each.group)]
+        if not matches:
             raise SystemExit(f"--patterns: {name!r} is neither a pattern nor a group; see --list")
-        chosen += found
+        chosen += matches
     addresses = [int(count) for count in given.addresses.split(",")]
     runs = [(list(dict.fromkeys(chosen)), addresses)]
     if given.long:

@@ -59,12 +59,12 @@ def main() -> int:
     seen = asyncio.run(run(facts, given.pattern, given.addresses, min(given.seconds, LONGEST)))
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    found = {
+    report = {
         "seconds": round(time.monotonic() - begin, 2),
         "processor": round(processor, 2),
         "seen": seen,
     }
-    sys.stdout.buffer.write(orjson.dumps(found) + b"\n")
+    sys.stdout.buffer.write(orjson.dumps(report) + b"\n")
     return 0
 
 

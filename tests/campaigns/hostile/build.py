@@ -47,8 +47,10 @@ class Build:
     def commit(self) -> str | None:
         """Return the commit of the checkout that contains the executable."""
         folder = str(self.executable.absolute().parent)
-        found = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-        return found.stdout.strip() or None
+        process = subprocess.run(
+            ["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        )
+        return process.stdout.strip() or None
 
 
 def environment() -> dict[str, str]:

@@ -91,9 +91,9 @@ class Client:
     def note(self, response: Response) -> None:
         """Count a response."""
         outcome = str(response.status)
-        found = _ERROR_CODE.search(response.body[:300])
-        if found is not None:
-            outcome += f" error {found[1].decode()}"
+        match = _ERROR_CODE.search(response.body[:300])
+        if match is not None:
+            outcome += f" error {match[1].decode()}"
         self.seen[outcome] += 1
 
     async def flood(self, data: bytes, lanes: int = 1, *, opening: bytes = b"", read: bool = False) -> None:

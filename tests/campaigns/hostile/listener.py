@@ -33,9 +33,9 @@ def event_of(kind: str, payload: bytes, at: float) -> dict[str, object]:
         return {"at": at, "event": LAGGED}
     event: dict[str, object] = {"at": at, "event": kind}
     if kind == FEED and _HEARTBEAT not in opening:
-        found = _TIME.search(opening)
+        match = _TIME.search(opening)
         # Later parts of a large step name only the step.
-        event |= {"time": int(found[1], 16)} if found else {}
+        event |= {"time": int(match[1], 16)} if match else {}
         event["bytes"] = len(payload)
     return event
 

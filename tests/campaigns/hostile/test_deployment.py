@@ -39,8 +39,12 @@ def _burst() -> Trial:
     for seconds in (2.0, 8.0, 32.0):
         plan = Plan(("block-logs-n1",), (1,), ("native",), seconds, 1.0, _BOUNDS, deployment=(REPLICA, RESTART))
         (trial,) = Campaign(Build.beside(), plan).run()
-        found = trial.deployment
-        if found is not None and found.comparison.subject is not None and found.comparison.subject.is_hostile:
+        deployment = trial.deployment
+        if (
+            deployment is not None
+            and deployment.comparison.subject is not None
+            and deployment.comparison.subject.is_hostile
+        ):
             break
     return trial
 
@@ -49,23 +53,23 @@ def _burst() -> Trial:
 def test_replica_has_the_answers_of_the_node_after_a_burst_and_a_restart() -> None:
     trial = _burst()
     assert trial.failures == []
-    found = trial.deployment
-    assert found is not None
-    assert found.restart is not None
-    assert [arrival.peer for arrival in found.arrivals] == ["node", "replica"]
-    assert found.comparison.subject is not None
-    assert found.comparison.subject.is_hostile
-    assert found.comparison.answers["eth_getTransactionReceipt"].bytes > 1 << 23
-    assert found.restart.exit_code == 0
-    assert found.restart.ready_seconds is not None
-    assert found.restart.comparison.subject is not None
+    deployment = trial.deployment
+    assert deployment is not None
+    assert deployment.restart is not None
+    assert [arrival.peer for arrival in deployment.arrivals] == ["node", "replica"]
+    assert deployment.comparison.subject is not None
+    assert deployment.comparison.subject.is_hostile
+    assert deployment.comparison.answers["eth_getTransactionReceipt"].bytes > 1 << 23
+    assert deployment.restart.exit_code == 0
+    assert deployment.restart.ready_seconds is not None
+    assert deployment.restart.comparison.subject is not None
 
 
 def test_answers_that_differ_are_named_with_their_sizes() -> None:
     expected = {"eth_getProof": Answer("aa", 10), "eth_getBlockReceipts": Answer("bb", 90, -32005)}
-    found = {**expected, "eth_getProof": Answer("cc", 12)}
+    actual = {**expected, "eth_getProof": Answer("cc", 12)}
     assert differences("replica", expected, expected) == []
-    assert differences("replica", expected, found) == [
+    assert differences("replica", expected, actual) == [
         "replica answers eth_getProof differently: 12 bytes (cc), not 10 bytes (aa)"
     ]
     assert faults("node", expected) == []
@@ -99,14 +103,14 @@ def test_proof_with_another_value_or_without_a_node_is_invalid() -> None:
         chain.rpc("anvil_setCode", address, "0x00")
         chain.mine()
         root = chain.rpc("eth_getBlockByNumber", "latest", False)["stateRoot"]
-        found = chain.rpc("eth_getProof", address, slots, "latest")
+        proof = chain.rpc("eth_getProof", address, slots, "latest")
         absent = chain.rpc("eth_getProof", "0x" + "ab" * 20, [], "latest")
-    assert verify_account(found, root) == verify_account(absent, root) == ""
-    assert [slot["value"] != "0x0" for slot in found["storageProof"]] == [True, True, False]
-    assert "is not that of the state root" in verify_account(found | {"balance": "0x1"}, root)
-    assert "the proof is incomplete" in verify_account(found | {"accountProof": found["accountProof"][:-1]}, root)
-    changed = [slot | {"value": "0x5"} for slot in found["storageProof"]]
-    assert "slot 0x1" in verify_account(found | {"storageProof": changed}, root)
+    assert verify_account(proof, root) == verify_account(absent, root) == ""
+    assert [slot["value"] != "0x0" for slot in proof["storageProof"]] == [True, True, False]
+    assert "is not that of the state root" in verify_account(proof | {"balance": "0x1"}, root)
+    assert "the proof is incomplete" in verify_account(proof | {"accountProof": proof["accountProof"][:-1]}, root)
+    changed = [slot | {"value": "0x5"} for slot in proof["storageProof"]]
+    assert "slot 0x1" in verify_account(proof | {"storageProof": changed}, root)
 
 
 def test_unknown_kind_of_deployment_is_rejected() -> None:

@@ -22,8 +22,8 @@ def window(p99: float, memory: int, gap: float = 200.0, faults: tuple[str, ...] 
 
 
 def trial(before: Window, during: Window, after: Window, recovery: float | None = 0.0) -> list[str]:
-    found = Trial("pattern", "native", 1, before, during, after, recovery, {}, 0.0)
-    return failures_of(found, Bounds())
+    measured_trial = Trial("pattern", "native", 1, before, during, after, recovery, {}, 0.0)
+    return failures_of(measured_trial, Bounds())
 
 
 def usage(at: float, anonymous: int) -> Usage:
@@ -35,11 +35,11 @@ def test_window_counts_calls_by_due_time() -> None:
     for at, delay in ((0.5, 10.0), (1.5, 900.0), (1.9, 20.0), (2.5, 30.0)):
         recorder.records.append(record(at, delay))
     recorder.records.append(record(1.6, 40.0, "eth_sendRawTransaction", "refused"))
-    found = recorder.window(1.0, 2.0, [usage(0.9, 100), usage(1.5, 300), usage(1.9, 200)])
-    assert (found.reads["public"].calls, found.reads["public"].max) == (2, 900.0)
-    assert found.submissions["public"].faults == 1
-    assert (found.memory_peak, found.memory_end) == (300, 200)
-    assert found.faults == ["public eth_sendRawTransaction: refused (1 times)"]
+    recorded_window = recorder.window(1.0, 2.0, [usage(0.9, 100), usage(1.5, 300), usage(1.9, 200)])
+    assert (recorded_window.reads["public"].calls, recorded_window.reads["public"].max) == (2, 900.0)
+    assert recorded_window.submissions["public"].faults == 1
+    assert (recorded_window.memory_peak, recorded_window.memory_end) == (300, 200)
+    assert recorded_window.faults == ["public eth_sendRawTransaction: refused (1 times)"]
 
 
 def arrival(at: float, time: int | None = None) -> dict[str, Any]:
@@ -49,9 +49,9 @@ def arrival(at: float, time: int | None = None) -> dict[str, Any]:
 
 def test_gap_without_messages_includes_time_before_the_window() -> None:
     events = [arrival(0.8, 800), arrival(1.2, 1000), {"at": 1.3, "event": HEADS}]
-    found = cadence_of(events, 1.0, 3.0)
-    assert (found.flashblocks, found.blocks) == (1, 1)
-    assert found.max == 1800.0
+    cadence = cadence_of(events, 1.0, 3.0)
+    assert (cadence.flashblocks, cadence.blocks) == (1, 1)
+    assert cadence.max == 1800.0
 
 
 def test_heartbeats_shorten_gaps() -> None:

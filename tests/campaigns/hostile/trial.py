@@ -136,25 +136,25 @@ def worst_p99(window: Window) -> float:
 
 def failures_of(trial: Trial, bounds: Bounds) -> list[str]:
     """Return the failed checks of a trial."""
-    found = []
+    failures = []
     for kind in ("submissions", "reads"):
         for caller, delays in getattr(trial.during, kind).items():
             rise = delays.p99 - getattr(trial.before, kind)[caller].p99
             if rise > bounds.delay:
-                found.append(f"{kind} of the {caller} caller: p99 rose by {rise:.0f} ms")
+                failures.append(f"{kind} of the {caller} caller: p99 rose by {rise:.0f} ms")
     faults = [each for each in trial.during.faults + trial.after.faults if bounds.lateness or NOT_SENT not in each]
-    found += [f"honest call failed: {fault}" for fault in faults]
+    failures += [f"honest call failed: {fault}" for fault in faults]
     rise = trial.during.memory_peak - trial.before.memory_end
     if rise > bounds.memory:
-        found.append(f"anonymous memory rose by {rise // 1024} MiB")
+        failures.append(f"anonymous memory rose by {rise // 1024} MiB")
     left = trial.after.memory_end - trial.before.memory_end
     if left > bounds.left_memory:
-        found.append(f"{left // 1024} MiB of anonymous memory were left behind")
+        failures.append(f"{left // 1024} MiB of anonymous memory were left behind")
     if trial.during.cadence.max > bounds.gap:
-        found.append(f"no step for {trial.during.cadence.max:.0f} ms")
+        failures.append(f"no step for {trial.during.cadence.max:.0f} ms")
     if trial.recovery is None:
-        found.append(f"honest clients were not served as before within {SETTLE_TIME:.0f} s")
-    return found
+        failures.append(f"honest clients were not served as before within {SETTLE_TIME:.0f} s")
+    return failures
 
 
 HEADS: Sequence[str] = (

@@ -86,8 +86,8 @@ class Sampler:
 
     def within(self, begin: float, end: float) -> list[Usage]:
         """Return the samples of an interval; at least the newest one before its end."""
-        found = [sample for sample in self.samples if begin <= sample.at <= end]
-        return found or [sample for sample in self.samples if sample.at <= end][-1:] or self.samples[:1]
+        samples = [sample for sample in self.samples if begin <= sample.at <= end]
+        return samples or [sample for sample in self.samples if sample.at <= end][-1:] or self.samples[:1]
 
     def _run(self) -> None:
         while not self._stop.wait(self._interval):

@@ -190,13 +190,13 @@ def is_cheap(method: str) -> bool:
 
 
 def _by_caller(records: list[dict[str, Any]], chosen: Any) -> dict[str, Delays]:
-    found = {}
+    delays = {}
     for caller in CALLERS:
         own = [record for record in records if record["caller"] == caller and chosen(record["method"])]
-        found[caller] = Delays.from_delays(
+        delays[caller] = Delays.from_delays(
             [record["ms"] for record in own], sum(1 for record in own if record["fault"])
         )
-    return found
+    return delays
 
 
 def _by_method(records: list[dict[str, Any]], caller: str) -> dict[str, Delays]:

@@ -263,8 +263,8 @@ def _run_task(plan: Plan, command: list[str], task: _Task) -> list[Outcome]:
     patterns: dict[str, str] = {}
     for line in _without_root(ended.stdout).splitlines():
         if line.startswith('{"flow"'):
-            found = json.loads(line)
-            outcomes[found["flow"]].add(found, patterns)
+            flow_report = json.loads(line)
+            outcomes[flow_report["flow"]].add(flow_report, patterns)
     for outcome in outcomes.values():
         if not outcome.rounds:
             error = f"the program printed no round: {_without_root(ended.stderr)[-400:]}"

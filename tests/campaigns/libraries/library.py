@@ -116,9 +116,9 @@ def java() -> list[str]:
     home = os.environ.get("JAVA_HOME")
     tools = [str(Path(home) / "bin" / name) if home else name for name in ("java", "javac")]
     _require(*tools)
-    found = subprocess.run([tools[0], "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    if int(found.partition(".")[0]) < _LEAST_JAVA:
-        raise NotInstalled(f"web3j needs Java {_LEAST_JAVA}, found {found}: set JAVA_HOME")
+    version = subprocess.run([tools[0], "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    if int(version.partition(".")[0]) < _LEAST_JAVA:
+        raise NotInstalled(f"web3j needs Java {_LEAST_JAVA}, found {version}: set JAVA_HOME")
     packages, classes = CACHE / "java" / "packages", CACHE / "java" / "classes"
     shutil.rmtree(packages, ignore_errors=True)
     _run("mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={packages}", folder=JAVA)

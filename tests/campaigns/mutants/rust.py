@@ -57,8 +57,8 @@ def load() -> list[Mutant]:
     if not patched:
         sys.exit("mutants: no switch found in rust_patches.toml")
     if listed != patched:
-        unlisted, gone = sorted(patched - listed), sorted(listed - patched)
-        sys.exit(f"mutants: not in rust.toml: {unlisted}; not in rust_patches.toml: {gone}")
+        unlisted, unpatched = sorted(patched - listed), sorted(listed - patched)
+        sys.exit(f"mutants: not in rust.toml: {unlisted}; not in rust_patches.toml: {unpatched}")
     return mutants
 
 
@@ -146,10 +146,10 @@ def main() -> int:
     executables = build(mutants)
 
     def executable(mutant: Mutant) -> str:
-        found = executables.get((mutant.package, mutant.target))
-        if found is None:
+        path = executables.get((mutant.package, mutant.target))
+        if path is None:
             sys.exit(f"mutants: {mutant.package} has no test target {mutant.target}")
-        return found
+        return path
 
     healthy = cache(lambda executable, test: passes(executable, test, None))
     return report(

@@ -29,9 +29,9 @@ def target_source(mutant: Mutant) -> str:
     """Return the source of the target that has the test; empty if there is no such target."""
     crate = mutant.package.removeprefix("foreseal-")
     [folder] = [
-        found
-        for found in (ROOT / "rust_core" / crate, ROOT / "rust_core" / "testing" / crate)
-        if (found / "Cargo.toml").is_file()
+        candidate
+        for candidate in (ROOT / "rust_core" / crate, ROOT / "rust_core" / "testing" / crate)
+        if (candidate / "Cargo.toml").is_file()
     ]
     tests = folder / "tests"
     if mutant.target == LIB:

@@ -25,37 +25,37 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="foreseal-optimism-"))
     if arguments.campaign == "equal":
-        found, faults = _equal(folder, arguments.seed, arguments.blocks)
+        runs, faults = _equal(folder, arguments.seed, arguments.blocks)
         command = f"make optimism-equal BLOCKS={arguments.blocks} SEED={arguments.seed}"
     else:
-        found, faults = _kills(folder, arguments.seed, arguments.kills, arguments.recordings)
+        runs, faults = _kills(folder, arguments.seed, arguments.kills, arguments.recordings)
         command = f"make optimism-kills KILLS={arguments.kills} SEED={arguments.seed}"
-    return conclude(found, faults, arguments.save, (command, ("websockets",)), folder)
+    return conclude(runs, faults, arguments.save, (command, ("websockets",)), folder)
 
 
 def _equal(folder: Path, seed: int, blocks: int) -> tuple[list[Any], list[str]]:
-    found: list[Any] = []
+    runs: list[Any] = []
     faults: list[str] = []
     for workers, fork in EQUAL_RUNS:
         campaign = EqualCampaign(folder / f"{fork}-{workers}", seed, workers, fork)
-        found.append(campaign.run(blocks))
-        show(found[-1], campaign.faults)
+        runs.append(campaign.run(blocks))
+        show(runs[-1], campaign.faults)
         faults += campaign.faults
-    return found, faults
+    return runs, faults
 
 
 def _kills(folder: Path, seed: int, kills: int, recordings: Path | None) -> tuple[list[Any], list[str]]:
     sequencer = SequencerKills(folder / "sequencer", seed)
-    found: list[Any] = [sequencer.run(kills - kills // 2)]
+    runs: list[Any] = [sequencer.run(kills - kills // 2)]
     faults = list(sequencer.faults)
-    show(found[-1], faults)
+    show(runs[-1], faults)
     if recordings is None or not recordings.exists():
         print(f"no recordings at {recordings}: no verifier is killed", flush=True)
-        return found, faults
+        return runs, faults
     verifier = VerifierKills(folder / "verifier", recordings, seed)
-    found.append(verifier.run(kills // 2))
-    show(found[-1], verifier.faults)
-    return found, faults + verifier.faults
+    runs.append(verifier.run(kills // 2))
+    show(runs[-1], verifier.faults)
+    return runs, faults + verifier.faults
 
 
 if __name__ == "__main__":

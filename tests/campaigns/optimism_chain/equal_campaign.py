@@ -270,31 +270,31 @@ class EqualCampaign:
         self._check_stream("logs", logs)
 
     def _check_stream(self, kind: str, expected: list[Entry]) -> None:
-        found = self._stream.lists[kind]
-        if found == expected:
+        entries = self._stream.lists[kind]
+        if entries == expected:
             return
-        missing, additional = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+        missing, additional = Counter(expected) - Counter(entries), Counter(entries) - Counter(expected)
         self.faults.append(
-            f"{kind}: {len(found)} entries, the chain has {len(expected)}; missing {_listed(missing)}, additional "
+            f"{kind}: {len(entries)} entries, the chain has {len(expected)}; missing {_listed(missing)}, additional "
             f"{_listed(additional)}"
         )
 
     def _blocks(self) -> Iterator[dict[str, Any]]:
         for block in self._driver.chain[1:]:
-            found = self._writer("eth_getBlockByNumber", hex(block.number), True)
-            if found["hash"] != block.hash:
-                self.faults.append(f"block {block.number} is {found['hash']}, {block.hash} was acknowledged")
+            answer = self._writer("eth_getBlockByNumber", hex(block.number), True)
+            if answer["hash"] != block.hash:
+                self.faults.append(f"block {block.number} is {answer['hash']}, {block.hash} was acknowledged")
             receipts = self._writer("eth_getBlockReceipts", hex(block.number))
-            for transaction, receipt in zip(found["transactions"][1:], receipts[1:], strict=True):
+            for transaction, receipt in zip(answer["transactions"][1:], receipts[1:], strict=True):
                 if transaction["type"] == DEPOSIT_TYPE:
                     outcome = "created" if receipt["contractAddress"] else "called"
                     outcome = outcome if receipt["status"] == "0x1" else "failed"
                     self.summary.deposits[outcome] = self.summary.deposits.get(outcome, 0) + 1
-            yield found
+            yield answer
 
     def _logs(self) -> list[Entry]:
-        found = self._writer("eth_getLogs", {"fromBlock": "0x1", "toBlock": "latest"})
-        return [(log["transactionHash"], log["logIndex"], log["blockNumber"]) for log in found]
+        logs = self._writer("eth_getLogs", {"fromBlock": "0x1", "toBlock": "latest"})
+        return [(log["transactionHash"], log["logIndex"], log["blockNumber"]) for log in logs]
 
     def _compare_journal(self) -> None:
         """Compare the chain that the feed led to, and all polled steps, with the steps of the journal."""

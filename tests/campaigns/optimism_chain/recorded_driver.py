@@ -72,9 +72,9 @@ class RecordedDriver:
         if "error" in exchange.response:
             self.faults.append(f"exchange {self.position}, {exchange.method}: a result, recorded {exchange.response}")
             return
-        found = list(json_differences(exchange.response["result"], result, ignored=_IGNORED))
-        self.faults += [f"exchange {self.position}, {exchange.method}: {each}" for each in found[:3]]
-        self.passed += not found
+        differences = list(json_differences(exchange.response["result"], result, ignored=_IGNORED))
+        self.faults += [f"exchange {self.position}, {exchange.method}: {each}" for each in differences[:3]]
+        self.passed += not differences
         if exchange.payload_id is not None:
             self._ids[exchange.payload_id] = result["payloadId"]
         if exchange.is_fork_choice and result["payloadStatus"]["status"] == "VALID":
@@ -113,12 +113,12 @@ class RecordedDriver:
 
     def _since_fork_choice(self) -> list[Exchange]:
         """Return the exchanges after the last fork choice, up to the interrupted one."""
-        found: list[Exchange] = []
+        exchanges: list[Exchange] = []
         for exchange in reversed(self._exchanges[: self.position]):
             if exchange.is_fork_choice:
                 break
-            found.append(exchange)
-        return found[::-1]
+            exchanges.append(exchange)
+        return exchanges[::-1]
 
     def _call(self, method: str, params: list[Any]) -> Any:
         result = self.engine(method, *params)

@@ -220,9 +220,9 @@ class SequencerKills:
             self._driver.seal()
         self._reader.wait_for_newest(node.rpc)
         for block in self._driver.chain:
-            found = node.rpc("eth_getBlockByNumber", hex(block.number), False)
-            if found is None or found["hash"] != block.hash:
-                self._fault("lost", f"block {block} was acknowledged, the node has {found and found['hash']}")
+            answer = node.rpc("eth_getBlockByNumber", hex(block.number), False)
+            if answer is None or answer["hash"] != block.hash:
+                self._fault("lost", f"block {block} was acknowledged, the node has {answer and answer['hash']}")
         self.summary.blocks, self.summary.accepted = len(self._driver.chain) - 1, len(load.accepted)
         assert node.stop() == 0
         verify(self._folder / "data", self._record)

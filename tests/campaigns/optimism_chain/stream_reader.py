@@ -63,11 +63,11 @@ class StreamReader:
             return
         self.removed[kind] += 1
         # The logs of a step may be removed in any order.
-        found = next((at for at in range(len(entries) - 1, -1, -1) if entries[at] == entry), None)
-        if found is None:
+        index = next((at for at in range(len(entries) - 1, -1, -1) if entries[at] == entry), None)
+        if index is None:
             self.faults.append(f"{kind}: {entry} is removed, and is not in the list")
         else:
-            del entries[found]
+            del entries[index]
 
 
 def _entry(kind: str, content: Any) -> Entry:

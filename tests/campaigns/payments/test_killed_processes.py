@@ -107,11 +107,11 @@ def compare(database: str) -> None:
     """Check the final contents of the tables."""
     opened = Database(database)
     with opened.reading() as tx:
-        found = ShopBalance.from_balance(balance(tx))
+        sums = ShopBalance.from_balance(balance(tx))
         states = dict(tx.execute(select(OrderRecord.id, OrderRecord.state)).all())
     opened.close()
-    assert (found.received, found.captured, found.refunded) == (AMOUNT + ACTUAL, AMOUNT + ACTUAL, REFUND)
-    assert (found.unmatched, found.reserved, found.faults) == (0, 0, ())
+    assert (sums.received, sums.captured, sums.refunded) == (AMOUNT + ACTUAL, AMOUNT + ACTUAL, REFUND)
+    assert (sums.unmatched, sums.reserved, sums.faults) == (0, 0, ())
     assert states == ENDS
     assert set(states.values()) == {OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED}
 

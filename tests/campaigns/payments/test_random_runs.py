@@ -147,8 +147,8 @@ class Life(RuleBasedStateMachine):
 
     def _unassigned(self, number: int) -> str | None:
         drafted = self.shop.in_state(OrderState.DRAFTED)
-        found = [id for id in drafted if self.shop.orders.get(id).payer is None]
-        return found[number % len(found)] if found else None
+        ids = [id for id in drafted if self.shop.orders.get(id).payer is None]
+        return ids[number % len(ids)] if ids else None
 
     @rule(number=which, death=deaths)
     def capture(self, number: int, death: int | None) -> None:
@@ -333,9 +333,9 @@ class Life(RuleBasedStateMachine):
                 if refund.state is DisbursementState.COMPLETE:
                     assert refund.step is Finality.FINAL
                     promised[refund.recipient, refund.amount] += 1
-        found = Counter((to_checksum_address(each.recipient), each.amount) for each in went)
-        assert found == promised
-        assert SHOP.address not in {recipient for recipient, _ in found}
+        refunds = Counter((to_checksum_address(each.recipient), each.amount) for each in went)
+        assert refunds == promised
+        assert SHOP.address not in {recipient for recipient, _ in refunds}
 
 
 class LifeWithPermits(Life):

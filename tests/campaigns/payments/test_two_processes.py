@@ -114,14 +114,14 @@ def test_two_processes_lose_and_double_no_payment(make: Make, seed: int, contrac
 
 
 def check(shop: Shop) -> None:
-    found = shop.balance()
-    assert found.faults == ()
-    assert found.reserved == 0
+    balance = shop.balance()
+    assert balance.faults == ()
+    assert balance.reserved == 0
     # The expected rows come from an independent scan of the chain.
     came = incoming(shop.chain)
     assert shop.rows() == {each.row() for each in came}
-    assert found.received == sum(each.amount for each in came)
-    assert found.refunded == sum(each.amount for each in paid(shop.chain))
+    assert balance.received == sum(each.amount for each in came)
+    assert balance.refunded == sum(each.amount for each in paid(shop.chain))
     nonces = Counter(each.nonce for each in came)
     assert set(nonces.values()) <= {1}
     captured = shop.in_state(OrderState.CAPTURED)

@@ -36,22 +36,22 @@ def steps_in(datadir: Path) -> Iterator[Journalled]:
 def chain_in(datadir: Path, begin: Cursor, end: Cursor) -> list[Journalled]:
     """Return the steps from `begin` (excluded) to `end`, linked by their hashes."""
     by_hash = {step.cursor.hash: step for step in steps_in(datadir)}
-    found: list[Journalled] = []
+    steps: list[Journalled] = []
     hash = end.hash
     while hash != begin.hash:
-        found.append(by_hash[hash])
+        steps.append(by_hash[hash])
         hash = by_hash[hash].previous
-    return found[::-1]
+    return steps[::-1]
 
 
 def written_in(datadir: Path, end: Cursor) -> list[Journalled]:
     """Return all steps in the order of writing, up to `end`."""
-    found = []
+    steps = []
     for step in steps_in(datadir):
-        found.append(step)
+        steps.append(step)
         if step.cursor == end:
             break
-    return found
+    return steps
 
 
 def compare_with_journal(name: str, chain: list[ReceivedStep], journal: list[Journalled]) -> list[str]:
@@ -88,17 +88,17 @@ def _logs(receipt: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 def compare_with_blocks(name: str, chain: list[ReceivedStep], blocks: Blocks) -> list[str]:
     """Return the differences between a reader's complete blocks and those of the node."""
-    found: dict[int, list[tuple[str, bytes]]] = {}
+    transactions: dict[int, list[tuple[str, bytes]]] = {}
     last: dict[int, str] = {}
     for step in chain:
         # Start of a block that the reader saw completely.
         if step.cursor.index == 0:
-            found[step.cursor.block] = []
-        if step.cursor.block in found:
-            found[step.cursor.block] += step.transactions
+            transactions[step.cursor.block] = []
+        if step.cursor.block in transactions:
+            transactions[step.cursor.block] += step.transactions
             last[step.cursor.block] = step.cursor.hash
     return [
         f"{name}: block {number} is not what the node answers"
         for number, expected in blocks.transactions.items()
-        if found.get(number) != expected or last[number] != blocks.hashes[number]
+        if transactions.get(number) != expected or last[number] != blocks.hashes[number]
     ]

@@ -45,13 +45,13 @@ def main() -> int:
 @contextlib.contextmanager
 def database(folder: Path, *, postgresql: bool) -> Iterator[str]:
     """Provide the URL of an empty database."""
-    found = programs() if postgresql else None
-    if postgresql and found is None:
+    binaries = programs() if postgresql else None
+    if postgresql and binaries is None:
         raise SystemExit("no initdb and postgres on this machine (Debian: apt install postgresql)")
-    if found is None:
+    if binaries is None:
         yield f"sqlite:///{folder}/pay.db"
         return
-    with server(found) as url:
+    with server(binaries) as url:
         yield url
 
 

@@ -171,17 +171,17 @@ class Campaign:
         rows = _export(shopper)
         with contextlib.closing(Rpc(self._node.url)) as rpc:
             moved = scan(rpc, MERCHANT.address)
-        found: dict[str, dict[tuple[str, int], int]] = {"captured": {}, "unmatched": {}, "refunded": {}}
+        exported: dict[str, dict[tuple[str, int], int]] = {"captured": {}, "unmatched": {}, "refunded": {}}
         for row in rows:
             place = (row["transaction_hash"], int(row["log_index"]))
-            if place in found[row["kind"]]:
+            if place in exported[row["kind"]]:
                 faults.append(f"{place} occurs twice")
-            found[row["kind"]][place] = int(row["amount"])
-        if found["captured"] | found["unmatched"] != moved.received:
+            exported[row["kind"]][place] = int(row["amount"])
+        if exported["captured"] | exported["unmatched"] != moved.received:
             faults.append("captured and unmatched are not the transfers to the merchant")
-        if found["refunded"] != moved.sent:
+        if exported["refunded"] != moved.sent:
             faults.append("refunded is not what the merchant sent")
-        sums = {kind: sum(amounts.values()) for kind, amounts in found.items()}
+        sums = {kind: sum(amounts.values()) for kind, amounts in exported.items()}
         expected = self._expected
         faults += [f"{kind}: {sums[kind]}, not {expected[kind]}" for kind in sums if sums[kind] != expected[kind]]
         faults += [fault["message"] for fault in shopper.get("/v1/balance")["faults"]]
@@ -228,5 +228,5 @@ def _export(shopper: Shopper) -> list[dict[str, str]]:
 
 
 def _quantiles(times: list[float]) -> dict[str, float]:
-    found = {name: round(quantile(times, part), 3) for name, part in (("p50", 0.5), ("p99", 0.99))}
-    return found | {"count": len(times)}
+    quantiles = {name: round(quantile(times, part), 3) for name, part in (("p50", 0.5), ("p99", 0.99))}
+    return quantiles | {"count": len(times)}

@@ -25,10 +25,10 @@ def scan(rpc: Rpc, merchant: str) -> Moved:
     account = "0x" + merchant[2:].lower().rjust(64, "0")
     sides: list[dict[tuple[str, int], int]] = []
     for topics in ([TRANSFER, None, account], [TRANSFER, account]):
-        found: dict[tuple[str, int], int] = {}
+        amounts: dict[tuple[str, int], int] = {}
         for first in range(0, newest + 1, _PIECE):
             asked = {"fromBlock": hex(first), "toBlock": hex(min(first + _PIECE - 1, newest))}
             for log in rpc("eth_getLogs", asked | {"address": TOKEN, "topics": topics}):
-                found[log["transactionHash"], int(log["logIndex"], 16)] = int(log["data"], 16)
-        sides.append(found)
+                amounts[log["transactionHash"], int(log["logIndex"], 16)] = int(log["data"], 16)
+        sides.append(amounts)
     return Moved(*sides)

@@ -31,15 +31,15 @@ def samples(*sizes: float) -> list[Sample]:
 
 
 def test_memory_that_fills_in_the_first_quarter_is_flat() -> None:
-    found = growth_of(samples(*(30.0 + 6 * at for at in range(15)), *([120.0, 121.0, 120.5] * 15)))
-    assert found.is_flat
-    assert 119 < found.second_quarter_mb < 122
+    growth = growth_of(samples(*(30.0 + 6 * at for at in range(15)), *([120.0, 121.0, 120.5] * 15)))
+    assert growth.is_flat
+    assert 119 < growth.second_quarter_mb < 122
 
 
 def test_steady_growth_is_not_flat() -> None:
-    found = growth_of(samples(*(100.0 + 0.2 * at for at in range(60))))
-    assert found.mb_in_ten_minutes == pytest.approx(2.0, abs=0.01)
-    assert not found.is_flat
+    growth = growth_of(samples(*(100.0 + 0.2 * at for at in range(60))))
+    assert growth.mb_in_ten_minutes == pytest.approx(2.0, abs=0.01)
+    assert not growth.is_flat
 
 
 def test_step_in_the_last_quarter_is_not_flat() -> None:

@@ -173,8 +173,8 @@ def main() -> int:
                 with ExitStack() as stack:
                     if kind:
                         stack.enter_context(Attack(url, key, attacked, number))
-                    found, answers = pay(url, key, f"{period.name} {number} ", given.seconds, given.rate)
-                times[kind] += found
+                    durations, answers = pay(url, key, f"{period.name} {number} ", given.seconds, given.rate)
+                times[kind] += durations
                 period.answers = dict(Counter(period.answers) + answers)
                 time.sleep(3.0)  # transactions and pauses of the period before
         metrics = httpx.get(f"{url}/metrics", headers={"authorization": f"Bearer {key}"}, timeout=60).text

@@ -58,7 +58,7 @@ class GasPaid:
 def sent_since(chain: RealChain, block: int) -> list[SentTransaction]:
     """Return the transactions of the accounts that pay gas, from this block on, pre-confirmed ones included."""
     payers = {each.lower() for each in GAS_PAYERS}
-    found = []
+    transactions = []
     for number in range(block, chain.pending.number + 1):
         name = "pending" if number == chain.pending.number else hex(number)
         mined: dict[str, Any] = chain.rpc("eth_getBlockByNumber", name, True)
@@ -66,8 +66,10 @@ def sent_since(chain: RealChain, block: int) -> list[SentTransaction]:
             if each["from"].lower() in payers:
                 receipt = chain.rpc("eth_getTransactionReceipt", each["hash"])
                 gas, succeeded = int(receipt["gasUsed"], 16), receipt["status"] == "0x1"
-                found.append(SentTransaction(each["from"].lower(), bytes.fromhex(each["input"][2:]), gas, succeeded))
-    return found
+                transactions.append(
+                    SentTransaction(each["from"].lower(), bytes.fromhex(each["input"][2:]), gas, succeeded)
+                )
+    return transactions
 
 
 def gas_of(sent: Sequence[SentTransaction], payer: str, fees: FeeSettings) -> GasPaid:

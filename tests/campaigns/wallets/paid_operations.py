@@ -32,16 +32,16 @@ class Settlement(PaidOperation):
             payment = market.shop.payment(sale.payer, PATHS[self.scheme])
             verified = market.facilitator.verify(payment, payment.accepted)
             # A seller may settle without having verified.
-            found = market.facilitator.settle(payment, payment.accepted)
-            sale.done = found.success
+            settlement = market.facilitator.settle(payment, payment.accepted)
+            sale.done = settlement.success
             if not verified.is_valid:
                 sale.answer = f"verify: {verified.invalid_reason}"
-            elif not found.success:
-                sale.answer = f"settle: {found.error_reason}"
+            elif not settlement.success:
+                sale.answer = f"settle: {settlement.error_reason}"
             else:
                 sale.answer = ACCEPTED
             # A deposit is only the cover of later vouchers.
-            is_sold = found.success and self.scheme != "channel"
+            is_sold = settlement.success and self.scheme != "channel"
             sale.goods = int(payment.accepted.amount) if is_sold else 0
 
 

@@ -92,9 +92,9 @@ class PaidShop:
     def payment(self, payer: Payer, path: str, demand: PaymentRequirements | None = None) -> PaymentPayload:
         """Return a payer's payment for a path, whose current demand is requested by default."""
         required = PaymentRequired(accepts=[demand or self.demand(path)], resource=ResourceInfo(url=ORIGIN + path))
-        found = asyncio.run(self._client(payer).create_payment_payload(required))
-        assert isinstance(found, PaymentPayload)
-        return found
+        payload = asyncio.run(self._client(payer).create_payment_payload(required))
+        assert isinstance(payload, PaymentPayload)
+        return payload
 
     def buy(self, path: str, payment: PaymentPayload) -> httpx.Response:
         """Return the response to a request with a payment."""
@@ -106,11 +106,11 @@ class PaidShop:
 
         async def buying() -> list[httpx.Response]:
             transport = x402AsyncTransport(self._client(payer), httpx.ASGITransport(self.app))
-            found: list[httpx.Response] = []
+            responses: list[httpx.Response] = []
             async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
-                while len(found) < VOUCHERS and (not found or found[-1].status_code == 200):
-                    found.append(await client.get(PATHS["channel"]))
-            return found
+                while len(responses) < VOUCHERS and (not responses or responses[-1].status_code == 200):
+                    responses.append(await client.get(PATHS["channel"]))
+            return responses
 
         return asyncio.run(buying())
 

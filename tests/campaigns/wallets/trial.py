@@ -49,9 +49,9 @@ class Trial:
 
     def __str__(self) -> str:
         contract = ", batch contract" if self.is_batched else ""
-        found = f"{self.wallet} x {self.operation} at {self.entrance}{contract}: {self.answer}"
-        found += f", {'done' if self.done else 'not done'}, gas {self.gas.gas} of {self.gas.maximum}"
-        return found + "".join(f"\n    VIOLATION {each}" for each in self.violations)
+        text = f"{self.wallet} x {self.operation} at {self.entrance}{contract}: {self.answer}"
+        text += f", {'done' if self.done else 'not done'}, gas {self.gas.gas} of {self.gas.maximum}"
+        return text + "".join(f"\n    VIOLATION {each}" for each in self.violations)
 
 
 class Trials:
@@ -116,19 +116,19 @@ class Trials:
 
 
 def _violations(trial: Trial, *, is_honest: bool, open_transactions: int) -> list[str]:
-    found = []
+    violations = []
     if is_honest and not trial.done:
-        found.append(f"an honest wallet failed: {trial.answer}")
+        violations.append(f"an honest wallet failed: {trial.answer}")
     if not trial.control_done:
-        found.append(f"the control failed: {trial.control_answer}")
+        violations.append(f"the control failed: {trial.control_answer}")
     if trial.blocks_until_next is None or trial.blocks_until_next > MAX_BLOCKS:
-        found.append(f"the next payment was confirmed after {trial.blocks_until_next} blocks")
+        violations.append(f"the next payment was confirmed after {trial.blocks_until_next} blocks")
     if trial.goods > trial.money:
-        found.append(f"goods of {trial.goods} units were delivered for {trial.money}")
+        violations.append(f"goods of {trial.goods} units were delivered for {trial.money}")
     if trial.gas.gas > trial.gas.maximum:
-        found.append(f"{trial.gas.gas} gas exceed the maximum of {trial.gas.maximum}")
+        violations.append(f"{trial.gas.gas} gas exceed the maximum of {trial.gas.maximum}")
     if open_transactions:
-        found.append(f"{open_transactions} transactions are in flight at the end")
+        violations.append(f"{open_transactions} transactions are in flight at the end")
     if trial.answer.startswith("5"):
-        found.append(f"the answer is an error of the server: {trial.answer}")
-    return found
+        violations.append(f"the answer is an error of the server: {trial.answer}")
+    return violations

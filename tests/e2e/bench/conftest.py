@@ -35,7 +35,7 @@ def filled(node: BenchNode) -> FilledNode:
 @pytest.fixture(scope="session")
 def perf() -> PerfSampler:
     """Provide the sampler; skip where perf is missing or may not observe processes."""
-    found = find_perf()
-    if isinstance(found, str):
-        pytest.skip(found)
-    return found
+    sampler = find_perf()
+    if isinstance(sampler, str):
+        pytest.skip(sampler)
+    return sampler

@@ -37,15 +37,15 @@ def filled_node(kind: str) -> Iterator[FilledNode]:
 @pytest.fixture
 def untouched() -> Iterator[FilledNode]:
     """Provide content to which no other test adds transactions; the order of tests over processes varies."""
-    with filled_node("foreseal") as found:
-        yield found
+    with filled_node("foreseal") as node:
+        yield node
 
 
 @pytest.fixture
 def other() -> Iterator[FilledNode]:
     """Provide the same content behind the other transport."""
-    with filled_node("foreseal-asgi") as found:
-        yield found
+    with filled_node("foreseal-asgi") as node:
+        yield node
 
 
 def test_chain_content_is_at_its_expected_addresses(filled: FilledNode) -> None:
@@ -93,33 +93,33 @@ def test_both_transports_return_equal_reads_and_alternate(untouched: FilledNode,
 def test_every_sent_transaction_is_included(filled: FilledNode) -> None:
     senders = filled.contents.senders
     before = [sender.nonce for sender in senders]
-    found = compare_throughput([filled], 200, 1, 1, None, quiet)
-    assert [each["transactions"] for each in found] == [200] * 3
-    assert all(each["transactions_per_second"] > 0 for each in found)
+    rows = compare_throughput([filled], 200, 1, 1, None, quiet)
+    assert [each["transactions"] for each in rows] == [200] * 3
+    assert all(each["transactions_per_second"] > 0 for each in rows)
     address = "0x" + senders[3].address.hex()
     assert int(filled.node.call("eth_getTransactionCount", address, "pending"), 16) == before[3] + 6
 
 
 def test_submission_is_visible_in_the_nonce_before_the_receipt(filled: FilledNode) -> None:
-    found = visibility(filled, 4, quiet)
-    assert found["samples"] == 4
-    assert 0 < found["nonce"]["p50_ms"] <= found["receipt"]["p50_ms"] < 5_000
+    figures = visibility(filled, 4, quiet)
+    assert figures["samples"] == 4
+    assert 0 < figures["nonce"]["p50_ms"] <= figures["receipt"]["p50_ms"] < 5_000
 
 
 def test_every_subscriber_receives_every_transfer(filled: FilledNode) -> None:
-    found = fanout(filled, 4, 3)
-    assert (found["subscribers"], found["notifications"]) == (4, 12)
-    assert found["bytes_per_notification"] > 300
+    figures = fanout(filled, 4, 3)
+    assert (figures["subscribers"], figures["notifications"]) == (4, 12)
+    assert figures["bytes_per_notification"] > 300
 
 
 def test_chains_of_several_lengths() -> None:
     running = KINDS["foreseal"]()
     try:
-        found = scale(running.start(), (300, 600), EXTENT, quiet)
+        rows = scale(running.start(), (300, 600), EXTENT, quiet)
     finally:
         running.close()
-    assert {each["blocks"] for each in found} == {300, 600}
-    assert all(each["requests_per_second"] > 0 and each["resident_mb"] > 10 for each in found)
+    assert {each["blocks"] for each in rows} == {300, 600}
+    assert all(each["requests_per_second"] > 0 and each["resident_mb"] > 10 for each in rows)
 
 
 def test_restarted_node_has_its_chain(started: PeerProcess, filled: FilledNode) -> None:

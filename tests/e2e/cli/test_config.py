@@ -26,28 +26,28 @@ def file(tmp_path: Path) -> Path:
 def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, tuple[str, str]]:
     """Return value and origin of each setting, from the output of `config show`."""
     assert run(["config", "show", *map(str, arguments)]) == 0
-    section, found = "", {}
+    section, settings = "", {}
     for line in capsys.readouterr().out.splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         else:
             name, value, origin = re.split(r"\s{2,}", line.strip(), maxsplit=2)
-            found[f"{section}.{name}"] = (value, origin)
-    return found
+            settings[f"{section}.{name}"] = (value, origin)
+    return settings
 
 
 def test_show_names_where_each_value_came_from(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORESEAL_MAX_LOGS", "9")
-    found = shown(capsys, "--config", file, "--admin", "127.0.0.1:0")
-    assert set(found) == {key for key, setting in TABLE.items() if "run" in setting.commands}
-    assert found["node.step"] == ('"100ms"', f"{file}:2")
-    assert found["limits.batch"] == ("3", f"{file}:5")
-    assert found["limits.logs"] == ("9", "FORESEAL_MAX_LOGS")
-    assert found["access.admin"] == ('"127.0.0.1:0"', "--admin")
-    assert found["limits.call_time"] == ('"5s"', "default")
-    assert found["node.gas_limit"] == ("(the gas limit of the genesis)", "default")
+    settings = shown(capsys, "--config", file, "--admin", "127.0.0.1:0")
+    assert set(settings) == {key for key, setting in TABLE.items() if "run" in setting.commands}
+    assert settings["node.step"] == ('"100ms"', f"{file}:2")
+    assert settings["limits.batch"] == ("3", f"{file}:5")
+    assert settings["limits.logs"] == ("9", "FORESEAL_MAX_LOGS")
+    assert settings["access.admin"] == ('"127.0.0.1:0"', "--admin")
+    assert settings["limits.call_time"] == ('"5s"', "default")
+    assert settings["node.gas_limit"] == ("(the gas limit of the genesis)", "default")
 
 
 def test_show_as_json_hides_secrets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,15 +55,15 @@ def test_show_as_json_hides_secrets(capsys: pytest.CaptureFixture[str], monkeypa
     assert run(["config", "show", "--for", "dev", "--json", "--no-public"]) == 0
     text = capsys.readouterr().out
     assert "one two three" not in text
-    found = json.loads(text)
-    assert found["dev.mnemonic"] == {
+    settings = json.loads(text)
+    assert settings["dev.mnemonic"] == {
         "value": "(hidden)",
         "origin": "variable",
         "name": "FORESEAL_MNEMONIC",
         "line": None,
     }
-    assert found["access.public"] == {"value": False, "origin": "flag", "name": "--public", "line": None}
-    assert found["node.datadir"]["value"] is None
+    assert settings["access.public"] == {"value": False, "origin": "flag", "name": "--public", "line": None}
+    assert settings["node.datadir"]["value"] is None
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_template_is_valid_also_with_every_default_written_out(file: Path, capsy
     without = "|".join(["dev", *(key.partition(".")[2] for key in absent if not key.startswith("dev."))])
     text = re.sub(rf"^# ({without}) = .*$", "", text, flags=re.MULTILINE)
     file.write_text(re.sub(r"^# (\w+ = .*)$", r"\1", text, flags=re.MULTILINE))
-    found = shown(capsys, "--config", file)
-    assert sum(origin.startswith(str(file)) for _, origin in found.values()) > 35
-    assert {key: value for key, (value, _) in found.items()} == {
+    settings = shown(capsys, "--config", file)
+    assert sum(origin.startswith(str(file)) for _, origin in settings.values()) > 35
+    assert {key: value for key, (value, _) in settings.items()} == {
         key: value for key, (value, _) in shown(capsys).items()
     }
 

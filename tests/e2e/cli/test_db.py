@@ -104,8 +104,8 @@ def test_missing_store_is_reported(tmp_path: Path, datadir: Path) -> None:
     empty = foreseal("db", "verify", tmp_path)
     assert (empty.returncode, "has no chain yet" in empty.stderr) == (2, True)
     shutil.rmtree(datadir / "store")
-    gone = foreseal("db", "stats", datadir)
-    assert (gone.returncode, "has no store" in gone.stderr) == (2, True)
+    stats = foreseal("db", "stats", datadir)
+    assert (stats.returncode, "has no store" in stats.stderr) == (2, True)
 
 
 def test_store_with_a_newer_schema_is_rejected(datadir: Path) -> None:

@@ -74,10 +74,10 @@ def test_the_printed_call_works_as_it_is(node: LiveNode) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not on the PATH")
     printed = complete_banner(node)
-    found = _CURL.search(printed)
-    assert found, f"no curl command in:\n{printed}"
+    match = _CURL.search(printed)
+    assert match, f"no curl command in:\n{printed}"
     before = pending_number(node.rpc)
-    run = subprocess.run(["sh", "-c", found[0]], capture_output=True, text=True, timeout=30, check=True)
+    run = subprocess.run(["sh", "-c", match[0]], capture_output=True, text=True, timeout=30, check=True)
     block = json.loads(run.stdout)["result"]
     assert before <= int(block["number"], 16) <= pending_number(node.rpc)
     assert re.fullmatch("0x[0-9a-f]{64}", block["hash"])

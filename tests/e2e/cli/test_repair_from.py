@@ -99,8 +99,8 @@ def answering(answers: dict[str, Any], refusals: int = 0, headers: list[Any] | N
 
 
 def faults(datadir: Path) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = orjson.loads(db_verify(str(datadir), lambda *_: None, None))["faults"]
-    return found
+    entries: list[dict[str, str]] = orjson.loads(db_verify(str(datadir), lambda *_: None, None))["faults"]
+    return entries
 
 
 def assert_unchanged(datadir: Path, original: Path) -> None:
@@ -200,16 +200,16 @@ def test_rate_limit_is_waited_for_and_the_key_is_sent(tmp_path: Path) -> None:
 
 def test_unreachable_node_and_invalid_url_name_the_option(datadir: Path, original: Path, tmp_path: Path) -> None:
     with answering({}) as url:
-        gone = url
-    ended = foreseal("db", "repair", datadir, "--from", gone, "--yes")
+        unreachable_url = url
+    ended = foreseal("db", "repair", datadir, "--from", unreachable_url, "--yes")
     assert ended.returncode == 1
-    assert f"--from: {gone}: ConnectionRefusedError" in ended.stderr
+    assert f"--from: {unreachable_url}: ConnectionRefusedError" in ended.stderr
     wrong = foreseal("db", "repair", datadir, "--from", "ftp://somewhere", "--yes")
     assert (wrong.returncode, "'--from': must be a URL with http or https" in wrong.stderr) == (2, True)
     key = tmp_path / "key"
     key.write_text("\n")
     alone = foreseal("db", "repair", datadir, "--from-key-file", key)
     assert (alone.returncode, "--from-key-file requires --from URL" in alone.stderr) == (2, True)
-    empty = foreseal("db", "repair", datadir, "--from", gone, "--from-key-file", key)
+    empty = foreseal("db", "repair", datadir, "--from", unreachable_url, "--from-key-file", key)
     assert (empty.returncode, "must contain one API key" in empty.stderr) == (2, True)
     assert_unchanged(datadir, original)

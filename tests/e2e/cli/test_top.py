@@ -64,9 +64,9 @@ def test_terminal_is_restored_after_q_and_follows_its_size() -> None:
         view.resize(200, 60)
 
         def find_wide() -> list[str] | None:
-            found = view.screen()
-            beside = any("STEPS" in line and "POOL" in line for line in found)
-            return found if beside and any("CACHES" in line for line in found) else None
+            screen_lines = view.screen()
+            beside = any("STEPS" in line and "POOL" in line for line in screen_lines)
+            return screen_lines if beside and any("CACHES" in line for line in screen_lines) else None
 
         wide = wait_for(find_wide, SECONDS, "sections beside each other", lambda: "\n".join(view.screen()))
         assert max(map(len, wide)) <= 200

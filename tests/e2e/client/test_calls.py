@@ -73,9 +73,9 @@ def test_a_transaction_from_its_submission_to_its_sealed_block(client: Client) -
     receipt = client.wait_for_receipt(hash, 10)
     assert (receipt.succeeded, receipt.gas_used, receipt.logs) == (True, 21000, ())
     assert client.get_balance(other.address, "pending") == before + 7
-    found = client.get_transaction(hash)
-    assert found is not None
-    assert (found.sender, found.value, found.nonce) == (account.address.lower(), 7, nonce)
+    transaction = client.get_transaction(hash)
+    assert transaction is not None
+    assert (transaction.sender, transaction.value, transaction.nonce) == (account.address.lower(), 7, nonce)
     status = client.transaction_status(hash)
     assert status.status in ("preconfirmed", "sealed")
     assert (status.block_number, status.flashblock_index is not None) == (receipt.block_number, True)

@@ -62,8 +62,8 @@ def test_large_steps_reach_live_and_resuming_followers(node: LiveNode, kind: str
         for follower in (feed, client.feed(begin)):
             events = events_with(follower, [*large, small])
             receipts = [receipt for event in events for receipt in event.flashblock.receipts]
-            found = {receipt.transaction_hash: len(receipt.logs) for receipt in receipts}
-            assert {sent: found.get(sent) for sent in large} == expected
+            log_counts = {receipt.transaction_hash: len(receipt.logs) for receipt in receipts}
+            assert {sent: log_counts.get(sent) for sent in large} == expected
             follower.close()
 
 

@@ -75,7 +75,7 @@ test('the next nonce comes from pending', async () => {
 })
 
 test('a contract is deployed, called, estimated and its logs are read, all on pending', async () => {
-  const found = await inOneBlock(sealed, async (number) => {
+  const answers = await inOneBlock(sealed, async (number) => {
     const contract = await factory.deploy(7)
     const deployed = await readPending(contract.deploymentTransaction().hash, number)
     assert.equal(deployed.contractAddress, await contract.getAddress())
@@ -114,13 +114,13 @@ test('a contract is deployed, called, estimated and its logs are read, all on pe
     }
   })
   const receipts = [
-    await readSealed(found.receipts[0].hash, found.number),
-    await readSealed(found.receipts[1].hash, found.number),
+    await readSealed(answers.receipts[0].hash, answers.number),
+    await readSealed(answers.receipts[1].hash, answers.number),
   ]
-  assert.deepEqual(plain(receipts), found.receipts)
-  assert.deepEqual(plain(await provider.getBlock(found.number, true)), found.block)
-  const logs = await provider.getLogs({ address: found.address, fromBlock: found.number, toBlock: found.number })
-  assert.deepEqual(plain(logs), found.logs)
+  assert.deepEqual(plain(receipts), answers.receipts)
+  assert.deepEqual(plain(await provider.getBlock(answers.number, true)), answers.block)
+  const logs = await provider.getLogs({ address: answers.address, fromBlock: answers.number, toBlock: answers.number })
+  assert.deepEqual(plain(logs), answers.logs)
 })
 
 test('every kind of transaction is understood', async () => {

@@ -18,8 +18,8 @@ const ATTEMPTS = 5 // blocks that inOneBlock tries
 export async function waitFor(what, look, seconds = 20) {
   const deadline = Date.now() + seconds * 1000
   for (;;) {
-    const found = await look()
-    if (found) return found
+    const answer = await look()
+    if (answer) return answer
     if (Date.now() > deadline) throw new Error(`no ${what} within ${seconds} s`)
     await new Promise((resolve) => setTimeout(resolve, LOOK))
   }
@@ -74,11 +74,11 @@ export async function undoFrom(number) {
  */
 export async function hearThenUndo(streams, hash) {
   const [pendingLog, full] = await waitFor('pre-confirmed log', () => {
-    const found = [
+    const messages = [
       streams.pendingLogs.heard.find(({ transactionHash }) => transactionHash === hash),
       streams.full.heard.find((transaction) => transaction.hash === hash),
     ]
-    return found.every(Boolean) && streams.hashes.heard.includes(hash) && found
+    return messages.every(Boolean) && streams.hashes.heard.includes(hash) && messages
   })
   assert.equal(pendingLog.removed, false)
   assert.equal(full.status, '0x1')

@@ -102,14 +102,14 @@ def test_the_next_nonce_comes_from_pending(w3: Web3, rpc: Rpc) -> None:
 
 
 def test_contract_is_deployed_called_and_its_logs_read_on_pending(w3: Web3, rpc: Rpc) -> None:
-    found = in_one_block(rpc, lambda number: use_board_on_pending(w3, number))
-    number = found["block"]["number"]
+    answers = in_one_block(rpc, lambda number: use_board_on_pending(w3, number))
+    number = answers["block"]["number"]
     wait_for_block(rpc, number)
-    receipts = [w3.eth.get_transaction_receipt(receipt["transactionHash"]) for receipt in found["receipts"]]
-    assert receipts == found["receipts"]
-    assert w3.eth.get_block(number, True) == found["block"]
-    assert w3.eth.get_block_receipts(number) == found["block receipts"]
-    assert w3.eth.get_logs({"address": found["address"], "fromBlock": number, "toBlock": number}) == found["logs"]
+    receipts = [w3.eth.get_transaction_receipt(receipt["transactionHash"]) for receipt in answers["receipts"]]
+    assert receipts == answers["receipts"]
+    assert w3.eth.get_block(number, True) == answers["block"]
+    assert w3.eth.get_block_receipts(number) == answers["block receipts"]
+    assert w3.eth.get_logs({"address": answers["address"], "fromBlock": number, "toBlock": number}) == answers["logs"]
 
 
 def use_board_on_pending(w3: Web3, number: int) -> dict[str, Any]:

@@ -101,7 +101,7 @@ test('the next nonce comes from pending', async () => {
 })
 
 test('a contract is deployed, called, estimated and its logs are read, all on pending', async () => {
-  const found = await inOneBlock(sealed, async (number) => {
+  const answers = await inOneBlock(sealed, async (number) => {
     const deployed = await readPending(await client.deployContract({ abi, bytecode, args: [7n] }), number)
     const address = deployed.contractAddress
     const { nonce } = await client.getTransaction({ hash: deployed.transactionHash })
@@ -145,13 +145,13 @@ test('a contract is deployed, called, estimated and its logs are read, all on pe
     }
   })
   const receipts = []
-  for (const { transactionHash } of found.receipts) receipts.push(await readSealed(transactionHash, found.number))
-  assert.deepEqual(receipts, found.receipts)
-  const blockNumber = BigInt(found.number)
-  assert.deepEqual(await client.getBlock({ blockNumber, includeTransactions: true }), found.block)
+  for (const { transactionHash } of answers.receipts) receipts.push(await readSealed(transactionHash, answers.number))
+  assert.deepEqual(receipts, answers.receipts)
+  const blockNumber = BigInt(answers.number)
+  assert.deepEqual(await client.getBlock({ blockNumber, includeTransactions: true }), answers.block)
   assert.deepEqual(
-    await client.getLogs({ address: found.address, fromBlock: blockNumber, toBlock: blockNumber }),
-    found.logs,
+    await client.getLogs({ address: answers.address, fromBlock: blockNumber, toBlock: blockNumber }),
+    answers.logs,
   )
 })
 

@@ -48,8 +48,8 @@ def prometheus(node: LiveNode, service: Serving, tmp_path_factory: pytest.TempPa
         def is_loaded() -> bool:
             sender.send()
             node.rpc("eth_getBalance", DEV_ACCOUNTS[0].address, "pending")
-            found = prometheus.query("rate(foreseal_transactions_total[1m]) > 0")
-            return bool(found) and len(prometheus.query("rate(foreseal_pay_worker_passes_total[1m])")) == 2
+            series = prometheus.query("rate(foreseal_transactions_total[1m]) > 0")
+            return bool(series) and len(prometheus.query("rate(foreseal_pay_worker_passes_total[1m])")) == 2
 
         wait_for(is_loaded, SECONDS, "rates")
         yield prometheus
@@ -61,10 +61,10 @@ def _address(url: str) -> str:
 
 def _expressions(name: str) -> list[str]:
     panels = json.loads((GRAFANA / name).read_text())["panels"]
-    found = [target["expr"] for panel in panels for target in panel.get("targets", ())]
+    expressions = [target["expr"] for panel in panels for target in panel.get("targets", ())]
     for variable, value in _VARIABLES.items():
-        found = [expression.replace(variable, value) for expression in found]
-    return found
+        expressions = [expression.replace(variable, value) for expression in expressions]
+    return expressions
 
 
 def _series_of(url: str) -> set[str]:
@@ -83,8 +83,8 @@ def test_each_query_is_answered_with_the_data_that_exists(
     for expression in expressions:
         # A series that appeared after the last scrape, such as a new method, has no rate yet.
         expected = metric_names(expression) <= served
-        found = wait_for(lambda e=expression, x=expected: prometheus.query(e) or not x, SECONDS, expression)  # type: ignore[misc]
-        if found is True:
+        series = wait_for(lambda e=expression, x=expected: prometheus.query(e) or not x, SECONDS, expression)  # type: ignore[misc]
+        if series is True:
             without.append(expression)
     assert len(without) < len(expressions) / 3, without
 
@@ -100,7 +100,7 @@ def test_load_is_visible_in_the_rates(node: LiveNode, prometheus: Prometheus) ->
 
         def is_visible(query: str = query) -> bool:
             sender.send()
-            found = prometheus.query(query)
-            return bool(found) and 0 < float(found[0]["value"][1]) < (SECONDS if query == latency else math.inf)
+            series = prometheus.query(query)
+            return bool(series) and 0 < float(series[0]["value"][1]) < (SECONDS if query == latency else math.inf)
 
         wait_for(is_visible, SECONDS, query)

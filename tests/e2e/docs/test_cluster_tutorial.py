@@ -36,8 +36,8 @@ def test_cluster_tutorial_continues_without_its_leader(tmp_path: Path) -> None:
     [steps] = [text for command, text in reader.outputs if "steps.py $(" in command]
     assert re.fullmatch(r"after step \d+\.\d+: \d+ added, 0 removed\nthe signer is the same\n", steps)
     [transfers] = [text for command, text in reader.printed.items() if "cat transfers.txt" in command]
-    found = [tuple(map(int, each)) for each in re.findall(r"block (\d+), transaction (\d+), after", transfers)]
-    assert len(found) > 10
+    positions = [tuple(map(int, each)) for each in re.findall(r"block (\d+), transaction (\d+), after", transfers)]
+    assert len(positions) > 10
     assert "Traceback" not in transfers
-    for (block, index), (next_block, next_index) in itertools.pairwise(found):
+    for (block, index), (next_block, next_index) in itertools.pairwise(positions):
         assert (next_block, next_index) == (block, index + 1) or (next_block > block and next_index == 0)

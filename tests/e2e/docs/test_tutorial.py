@@ -17,9 +17,9 @@ def test_the_tutorial_leads_to_a_preconfirmed_payment(tmp_path: Path) -> None:
         [transfer] = [command for command, _ in printed if "transfer.py" in command]
         # One receipt in ten is of the last step of its block, which may be sealed before the script asks for it.
         for _ in range(5):
-            found = re.fullmatch(r"in block (\d+) after [\d.]+ s; latest is (\d+)\n", reader.printed[transfer])
-            assert found
-            if is_pending := int(found[1]) > int(found[2]):
+            match = re.fullmatch(r"in block (\d+) after [\d.]+ s; latest is (\d+)\n", reader.printed[transfer])
+            assert match
+            if is_pending := int(match[1]) > int(match[2]):
                 break
             reader.do(transfer)
         codes = reader.stop()

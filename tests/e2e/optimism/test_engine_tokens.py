@@ -134,8 +134,8 @@ def test_engine_listener_has_no_websocket(driven: OptimismNode) -> None:
 
 @pytest.mark.parametrize(("method", "params"), ENGINE_CALLS, ids=lambda value: value if isinstance(value, str) else "")
 def test_engine_method_exists_on_no_other_listener(driven: OptimismNode, method: str, params: list[Any]) -> None:
-    found = wait_for(lambda: _ADMIN.search(driven.printed), TIMEOUT, "URL for administrators")
-    with contextlib.closing(Rpc(found[1])) as admin:
+    match = wait_for(lambda: _ADMIN.search(driven.printed), TIMEOUT, "URL for administrators")
+    with contextlib.closing(Rpc(match[1])) as admin:
         for rpc in (driven.rpc, admin):
             assert rpc.envelope(method, *params)["error"]["code"] == METHOD_NOT_FOUND
     with RawWebSocket(urlsplit(driven.url).port or 0) as websocket:

@@ -56,8 +56,8 @@ def connect_reader(node: OptimismNode, path: str = "/ws", **options: Any) -> Cli
 
 
 def next_message(reader: ClientConnection) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(reader.recv(SECONDS))
-    return found
+    message: dict[str, Any] = json.loads(reader.recv(SECONDS))
+    return message
 
 
 def messages_up_to(reader: ClientConnection, block_hash: str) -> list[dict[str, Any]]:
@@ -113,8 +113,8 @@ def test_messages_of_a_block_add_up_to_the_sealed_block(tmp_path: Path) -> None:
                 }
             balances = messages[-1]["metadata"]["new_account_balances"]
             sender = DEV_ACCOUNTS[0].address
-            found = {address.lower(): int(balance, 16) for address, balance in balances.items()}
-            assert found[sender.lower()] == int(node.rpc("eth_getBalance", sender, hex(number)), 16)
+            wei = {address.lower(): int(balance, 16) for address, balance in balances.items()}
+            assert wei[sender.lower()] == int(node.rpc("eth_getBalance", sender, hex(number)), 16)
 
 
 def test_successor_of_an_abandoned_payload_begins_with_another_id(tmp_path: Path) -> None:

@@ -115,9 +115,9 @@ def five_blocks(tmp_path: Path) -> Iterator[DrivenChain]:
 def numbers(node: OptimismNode) -> list[int]:
     """Return the numbers of the latest, the safe and the finalized block, which must be the same on both listeners."""
     tags = ("latest", "safe", "finalized")
-    found = [node.engine.block(tag) for tag in tags]
-    assert found == [node.rpc("eth_getBlockByNumber", tag, False) for tag in tags]
-    return [int(block["number"], 16) for block in found]
+    blocks = [node.engine.block(tag) for tag in tags]
+    assert blocks == [node.rpc("eth_getBlockByNumber", tag, False) for tag in tags]
+    return [int(block["number"], 16) for block in blocks]
 
 
 def test_safe_goes_back_and_finalized_does_not(five_blocks: DrivenChain) -> None:

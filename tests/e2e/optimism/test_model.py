@@ -77,15 +77,15 @@ TRANSFER = MessagePlan(
 @pytest.fixture(scope="module", params=Fork)
 def fork(request: pytest.FixtureRequest) -> Fork:
     """Return each newest fork."""
-    found: Fork = request.param
-    return found
+    name: Fork = request.param
+    return name
 
 
 @pytest.fixture(scope="module")
 def comparison(fork: Fork, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockComparison]:
     """Return nodes and model of a chain whose examples begin at the genesis."""
-    with compared_nodes(fork, tmp_path_factory.mktemp(fork)) as found:
-        yield found
+    with compared_nodes(fork, tmp_path_factory.mktemp(fork)) as block_comparison:
+        yield block_comparison
 
 
 @contextmanager
@@ -108,8 +108,8 @@ class GrowingChain:
 @pytest.fixture(scope="module")
 def growing(fork: Fork, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GrowingChain]:
     """Return a chain with separate nodes."""
-    with compared_nodes(fork, tmp_path_factory.mktemp(f"{fork}-growing")) as found:
-        yield GrowingChain(found)
+    with compared_nodes(fork, tmp_path_factory.mktemp(f"{fork}-growing")) as block_comparison:
+        yield GrowingChain(block_comparison)
 
 
 def block_of(*messages: MessagePlan, l1: L1AttributesCall = L1, gas_limit: int = 60_000_000) -> BlockPlan:

@@ -40,8 +40,8 @@ def assert_all_passed(output: str) -> None:
 
 def assert_equal(expected: Any, answered: Any, path: str) -> None:
     """Assert that two JSON values are equal, null fields included."""
-    found = [str(each) for each in json_differences(expected, answered, path)]
-    assert not found, "\n".join([f"{len(found)} differences", *found[:MAX_SHOWN]])
+    differences = [str(each) for each in json_differences(expected, answered, path)]
+    assert not differences, "\n".join([f"{len(differences)} differences", *differences[:MAX_SHOWN]])
 
 
 @pytest.mark.parametrize("name", RECORDED_CHAINS)
@@ -90,9 +90,9 @@ def test_balances_of_the_vaults_are_those_recorded(replayed: Replayed) -> None:
     rpc = replayed.node.rpc
     for each in replayed.expected["blocks"]:
         number = each["block"]["number"]
-        found = {address: rpc("eth_getBalance", address, number) for address in each["balances"]}
-        assert len(found) == 5
-        assert_equal(each["balances"], found, f"block {int(number, 16)} balances")
+        balances = {address: rpc("eth_getBalance", address, number) for address in each["balances"]}
+        assert len(balances) == 5
+        assert_equal(each["balances"], balances, f"block {int(number, 16)} balances")
 
 
 def test_deposits_are_those_recorded(replayed: Replayed) -> None:
@@ -108,8 +108,8 @@ def test_deposits_are_those_recorded(replayed: Replayed) -> None:
 def test_tags_are_those_of_the_verifier(replayed: Replayed) -> None:
     for listener in (replayed.node.rpc, replayed.node.engine):
         blocks = {tag: listener("eth_getBlockByNumber", tag, False) for tag in TAGS}
-        found = {tag: {"number": block["number"], "hash": block["hash"]} for tag, block in blocks.items()}
-        assert_equal(replayed.expected["verifierTags"], found, "tags")
+        tags = {tag: {"number": block["number"], "hash": block["hash"]} for tag, block in blocks.items()}
+        assert_equal(replayed.expected["verifierTags"], tags, "tags")
 
 
 def test_output_roots_are_those_of_the_driver(replayed: Replayed) -> None:
@@ -127,5 +127,5 @@ def test_proofs_are_those_recorded(replayed: Replayed) -> None:
     assert proofs
     for each in proofs:
         address, _, block = each["params"]
-        found = replayed.node.rpc("eth_getProof", *each["params"])
-        assert_equal(each["result"], found, f"proof of {address} at {block}")
+        proof = replayed.node.rpc("eth_getProof", *each["params"])
+        assert_equal(each["result"], proof, f"proof of {address} at {block}")

@@ -21,5 +21,5 @@ def test_verification_accepts_the_withdrawals_root_of_messages(tmp_path: Path) -
         wait_for_receipt(node.rpc, sent)
         empty = node.rpc("eth_getBlockByNumber", "0x0", False)["withdrawalsRoot"]
         assert driver.seal()["withdrawalsRoot"] != empty
-    found = orjson.loads(db_verify(str(tmp_path / "node" / "data"), lambda *_: None))
-    assert found["faults"] == []
+    report = orjson.loads(db_verify(str(tmp_path / "node" / "data"), lambda *_: None))
+    assert report["faults"] == []

@@ -36,8 +36,8 @@ def subscribed(node: OptimismNode, kind: str) -> Iterator[ClientConnection]:
 
 
 def next_notification(connection: ClientConnection) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(connection.recv(SECONDS))["params"]["result"]
-    return found
+    notification: dict[str, Any] = json.loads(connection.recv(SECONDS))["params"]["result"]
+    return notification
 
 
 @pytest.mark.parametrize(("kind", "field"), [("newHeads", "hash"), ("logs", "blockHash")])
@@ -71,5 +71,5 @@ def test_head_that_goes_back_is_not_announced_again(node: OptimismNode) -> None:
         driver.go_back()
         assert driver.begin().parent.number == 1
         block = driver.seal()
-        found = next_notification(connection)
-        assert (found["number"], found["hash"]) == ("0x2", block["blockHash"])
+        notification = next_notification(connection)
+        assert (notification["number"], notification["hash"]) == ("0x2", block["blockHash"])

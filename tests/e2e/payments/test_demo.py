@@ -89,8 +89,8 @@ def test_demo_reaches_each_state_in_order_and_rejects_others(chain: Chain, datab
     walk = DemoPlayer(stage, told.append)
     walk.play()
     for name, way in WAYS.items():
-        found = [(state.value, step.value) for id, state, step in walk.reached if id == f"{walk.name}-{name}"]
-        assert found == way
+        states = [(state.value, step.value) for id, state, step in walk.reached if id == f"{walk.name}-{name}"]
+        assert states == way
     assert {state for _, state, _ in walk.reached} == set(OrderState)
     assert [state.value for state in OrderState] == STATES
     assert walk.refused == REFUSED
@@ -137,7 +137,7 @@ def test_demo_runs_on_an_existing_node_and_its_own() -> None:
         assert "7 of 7 states reached" in played.stdout
     own = foreseal("pay", "demo")
     assert (own.returncode, own.stderr) == (0, "")
-    delays = [int(found) for found in re.findall(r"(\d+) ms after the submission", own.stdout)]
+    delays = [int(delay) for delay in re.findall(r"(\d+) ms after the submission", own.stdout)]
     # A step comes every 200 ms; the additional delay depends on the machine.
     assert len(delays) == 2
     assert min(delays) < 2_000

@@ -17,9 +17,9 @@ from shop_demo import ShopDemo, shop_demo
 def buy(demo: ShopDemo) -> str:
     """Create an order and return its id."""
     made = httpx.post(f"{demo.url}/products/lamp/orders", headers={"origin": demo.url}).json()
-    found = re.search(r"/checkout/(lamp-\w+)#", made["checkout_url"])
-    assert found is not None
-    return found[1]
+    match = re.search(r"/checkout/(lamp-\w+)#", made["checkout_url"])
+    assert match is not None
+    return match[1]
 
 
 def is_running(pid: int) -> bool:

@@ -44,17 +44,17 @@ def page(rpc: Rpc, path: str) -> HttpAnswer:
 
 def view_of(answer: HttpAnswer) -> tuple[int, int, int]:
     """Return the contents of `X-Foreseal-View`: block, index, age in ms."""
-    found = _VIEW.fullmatch(answer.headers["x-foreseal-view"])
-    assert found, answer.headers
-    block, index, age = map(int, found.groups())
+    match = _VIEW.fullmatch(answer.headers["x-foreseal-view"])
+    assert match, answer.headers
+    block, index, age = map(int, match.groups())
     return block, index, age
 
 
 def age_in_metrics(rpc: Rpc) -> float:
     """Return the age in milliseconds."""
-    found = re.search(r"^foreseal_view_age_seconds (\S+)$", page(rpc, "/metrics").body.decode(), re.MULTILINE)
-    assert found
-    return float(found[1]) * 1000
+    match = re.search(r"^foreseal_view_age_seconds (\S+)$", page(rpc, "/metrics").body.decode(), re.MULTILINE)
+    assert match
+    return float(match[1]) * 1000
 
 
 def stop_production(node: LiveNode) -> dict[str, Any]:

@@ -49,20 +49,20 @@ def without_message(response: Any) -> Any:
 
 
 def test_every_exchange_is_answered_as_recorded(serving: LiveNode) -> None:
-    found = list(exchanges())
-    for exchange in found:
+    recordings = list(exchanges())
+    for exchange in recordings:
         answer = serving.rpc.post(exchange.request)
         assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
         assert without_message(answer.json()) == without_message(exchange.response), exchange.file
-    methods = {exchange.file.partition("/")[0] for exchange in found}
-    print(f"\n{len(found)} exchanges of {len(methods)} methods answered as recorded")
-    assert len(found) >= 19
+    methods = {exchange.file.partition("/")[0] for exchange in recordings}
+    print(f"\n{len(recordings)} exchanges of {len(methods)} methods answered as recorded")
+    assert len(recordings) >= 19
 
 
 def test_batched_exchanges_are_answered_as_recorded(serving: LiveNode) -> None:
-    found = [exchange for exchange in exchanges() if b"eth_sendRawTransaction" not in exchange.request]
-    answers = serving.rpc.post(b"[" + b",".join(exchange.request for exchange in found) + b"]").json()
-    for exchange, answer in zip(found, answers, strict=True):
+    recordings = [exchange for exchange in exchanges() if b"eth_sendRawTransaction" not in exchange.request]
+    answers = serving.rpc.post(b"[" + b",".join(exchange.request for exchange in recordings) + b"]").json()
+    for exchange, answer in zip(recordings, answers, strict=True):
         assert without_message(answer) == without_message(exchange.response), exchange.file
 
 

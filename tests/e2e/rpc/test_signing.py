@@ -207,8 +207,8 @@ def test_an_impersonated_account_sends(rpc: Rpc) -> None:
     rpc("anvil_setBalance", OTHER, hex(10**18))
     rpc("anvil_impersonateAccount", OTHER)
     tx_hash = rpc("eth_sendTransaction", {"from": OTHER, "to": SIGNER.address, "value": "0x1"})
-    found = receipt(rpc, tx_hash)
-    assert (found["from"], found["status"]) == (OTHER, "0x1")
+    mined_receipt = receipt(rpc, tx_hash)
+    assert (mined_receipt["from"], mined_receipt["status"]) == (OTHER, "0x1")
     rpc("anvil_stopImpersonatingAccount", OTHER)
     with pytest.raises(RpcFailure, match="unknown account"):
         rpc("eth_sendTransaction", {"from": OTHER, "to": SIGNER.address})

@@ -27,10 +27,10 @@ class Pair:
     """A node with its public and its admin endpoint."""
 
     def __init__(self, node: LiveNode) -> None:
-        found = wait_for(lambda: _ADMIN.search(node.printed), 10, "URL for administrators")
+        match = wait_for(lambda: _ADMIN.search(node.printed), 10, "URL for administrators")
         self.node = node
         self.public = node.rpc
-        self.admin = Rpc(found[1])
+        self.admin = Rpc(match[1])
 
 
 @contextlib.contextmanager

@@ -27,8 +27,8 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def own_listener(node: LiveNode) -> Rpc:
-    found = wait_for(lambda: _EXPLORER.search(node.printed), 10, "URL of the explorer")
-    return Rpc(found[1])
+    match = wait_for(lambda: _EXPLORER.search(node.printed), 10, "URL of the explorer")
+    return Rpc(match[1])
 
 
 def upgrade(node: LiveNode, host: str, origin: str) -> int:

@@ -43,21 +43,21 @@ def test_json_log_has_one_object_per_line(logger: tuple[logging.Logger, io.Strin
     made, text, handler = logger
     handler.setFormatter(JsonLines("one"))
     log_every_kind(made)
-    found = [json.loads(line) for line in text.getvalue().splitlines()]
-    assert [(line["level"], line["message"]) for line in found] == [
+    records = [json.loads(line) for line in text.getvalue().splitlines()]
+    assert [(line["level"], line["message"]) for line in records] == [
         ("WARN", "calls were running"),
         ("INFO", "with an argument"),
         ("ERROR", "it failed"),
     ]
-    for line in found:
+    for line in records:
         assert (line["process"], line["target"]) == ("one", "foreseal.test")
         assert datetime.now(UTC) - datetime.fromisoformat(line["time"]) < timedelta(minutes=5)
-    assert (found[0]["calls"], found[0]["of"]) == (3, 'a "b"')
-    assert (found[2]["error"], found[2]["path"]) == (
+    assert (records[0]["calls"], records[0]["of"]) == (3, 'a "b"')
+    assert (records[2]["error"], records[2]["path"]) == (
         "ValueError(\"invalid literal for int() with base 10: 'no good'\")",
         "/x y",
     )
-    assert 'int("no good")' in found[2]["trace"]
+    assert 'int("no good")' in records[2]["trace"]
 
 
 def test_text_log_is_readable(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
@@ -89,15 +89,15 @@ def test_every_line_of_json_logs_is_json(tmp_path: Path) -> None:
     node.rpc("eth_sendTransaction", {"from": node.rpc("eth_accounts")[0]})
     node.rpc("evm_mine")
     assert node.stop() == 0
-    found = [json.loads(line) for line in node.printed.splitlines() if line.startswith("{")]
+    records = [json.loads(line) for line in node.printed.splitlines() if line.startswith("{")]
     # The rest is the command's output on standard output.
     assert not [line for line in node.printed.splitlines() if re.match(r"\d{4}-|\[|Traceback|thread", line)]
-    for line in found:
+    for line in records:
         assert {"time", "level", "target", "message"} <= set(line)
         assert datetime.fromisoformat(line["time"]).tzinfo is not None
-    targets = {line["target"] for line in found}
+    targets = {line["target"] for line in records}
     assert "foreseal_node::start" in targets
-    assert any(line["message"] == "step is durable" and line["transactions"] == 1 for line in found)
+    assert any(line["message"] == "step is durable" and line["transactions"] == 1 for line in records)
 
 
 def test_setup_for_blobs_is_loaded_before_the_first_blob_transaction(tmp_path: Path) -> None:

@@ -48,12 +48,12 @@ def request(body: bytes) -> bytes:
 
 def responses(line: socket.socket, count: int) -> list[tuple[int, bytes]]:
     """Return status and body of the next responses on the connection."""
-    found, stream = [], line.makefile("rb")
+    answers, stream = [], line.makefile("rb")
     for _ in range(count):
         response = http.client.HTTPResponse(_Reading(stream))  # type: ignore[arg-type]
         response.begin()
-        found.append((response.status, response.read()))
-    return found
+        answers.append((response.status, response.read()))
+    return answers
 
 
 class _Reading:

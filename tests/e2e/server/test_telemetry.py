@@ -24,9 +24,9 @@ ERROR = 2
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpCollector]:
     """Provide a collector that nodes of the test export to, with every request without a parent."""
-    with otlp_collector() as found:
-        found.configure(monkeypatch.setenv)
-        yield found
+    with otlp_collector() as receiver:
+        receiver.configure(monkeypatch.setenv)
+        yield receiver
 
 
 def call(node: LiveNode, method: str, *params: object, traceparent: str | None = None) -> bytes:
@@ -53,9 +53,11 @@ def test_request_and_call_are_spans_of_the_callers_trace(collector: OtlpCollecto
         assert (child.name, child.trace_id.hex()) == ("eth_chainId", TRACE)
         assert request.start_time_unix_nano <= child.start_time_unix_nano
         assert child.end_time_unix_nano <= request.end_time_unix_nano
-        found = attributes(child.attributes)
-        assert (found["rpc.method"], found["foreseal.execution"]) == ("eth_chainId", "inline")
-        assert {f"foreseal.lane.{lane}.oldest_wait_seconds" for lane in ("submission", "read", "heavy")} <= set(found)
+        span_attributes = attributes(child.attributes)
+        assert (span_attributes["rpc.method"], span_attributes["foreseal.execution"]) == ("eth_chainId", "inline")
+        assert {f"foreseal.lane.{lane}.oldest_wait_seconds" for lane in ("submission", "read", "heavy")} <= set(
+            span_attributes
+        )
     assert not [span for span in spans if "eth_gasPrice" in span.name]
     waited = collector.span("web3_sha3")
     assert waited is not None
@@ -88,8 +90,8 @@ def test_batch_and_websocket_message_are_requests(collector: OtlpCollector) -> N
 
 def test_listener_of_the_explorer_traces_requests(collector: OtlpCollector) -> None:
     with live_node("--explorer-listen", "127.0.0.1:0") as node:
-        found = wait_for(lambda: re.search(r"explorer at (http://[^/\s]+)/explorer", node.printed), SECONDS, "a URL")
-        own = Rpc(found[1])
+        match = wait_for(lambda: re.search(r"explorer at (http://[^/\s]+)/explorer", node.printed), SECONDS, "a URL")
+        own = Rpc(match[1])
         body = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
         assert own.post(body, JSON_TYPE | {"traceparent": SAMPLED}).status == 200
         own.close()

@@ -29,9 +29,9 @@ JSON = {"Content-Type": "application/json"}
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
     """Return an authority that all clients in this process trust."""
-    found = certificates(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(found.ca))
-    return found
+    authority = certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.ca))
+    return authority
 
 
 @contextlib.contextmanager
@@ -129,8 +129,8 @@ def listening(arguments: list[str]) -> Iterator[int]:
     try:
         assert process.stdout is not None
         with process.stdout as lines:
-            found = next(match for line in lines if (match := re.search(r"https://\S+:(\d+)", line)))
-            yield int(found[1])
+            url_match = next(match for line in lines if (match := re.search(r"https://\S+:(\d+)", line)))
+            yield int(url_match[1])
             process.terminate()
             lines.read()
         assert process.wait(30) == 0

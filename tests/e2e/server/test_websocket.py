@@ -35,8 +35,8 @@ def dev(transport: str) -> Iterator[LiveNode]:
 
 @pytest.fixture(scope="module")
 def admin(dev: LiveNode) -> int:
-    found = wait_for(lambda: re.search(r"admin listener at (http://\S+)", dev.printed), 10, "URL")
-    return port_of(found[1])
+    match = wait_for(lambda: re.search(r"admin listener at (http://\S+)", dev.printed), 10, "URL")
+    return port_of(match[1])
 
 
 def connect(node: LiveNode, **headers: str) -> RawWebSocket:
@@ -117,13 +117,13 @@ def cursor_of(step: dict[str, Any]) -> dict[str, Any]:
 
 def pages_after(node: LiveNode, cursor: dict[str, Any]) -> list[Any]:
     """Return all steps after a cursor, by foreseal_getFlashblocks."""
-    found: list[Any] = []
+    flashblocks: list[Any] = []
     while True:
         page = node.rpc("foreseal_getFlashblocks", cursor, "0x5")
-        found += page["flashblocks"]
+        flashblocks += page["flashblocks"]
         cursor = page["cursor"]
         if page["complete"]:
-            return found
+            return flashblocks
 
 
 def test_feed_resumes_from_any_step_without_gap_or_duplicate(dev: LiveNode) -> None:

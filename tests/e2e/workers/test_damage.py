@@ -15,8 +15,8 @@ MANY_LOOKS = 4000
 
 
 def status(node: WorkersNode) -> dict[str, object]:
-    found: dict[str, object] = node.sequencer("foreseal_status")
-    return found
+    answer: dict[str, object] = node.sequencer("foreseal_status")
+    return answer
 
 
 def test_damage_that_a_worker_finds_stops_production(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_subscriber_resumes_at_another_worker(serving: WorkersNode) -> None:
     sender = Sender(first, DEV_ACCOUNTS[7])
     sender.send(to=DEV_ACCOUNTS[8].address, value=1)
     page = wait_for(
-        lambda: (found := first("foreseal_getFlashblocks", cursor))["flashblocks"] and found, SECONDS, "flashblocks"
+        lambda: (answer := first("foreseal_getFlashblocks", cursor))["flashblocks"] and answer, SECONDS, "flashblocks"
     )
     newest = page["cursor"]
     wait_for(lambda: reached(second, newest), SECONDS, "the same place")

@@ -24,20 +24,20 @@ def test_filter_polled_through_any_worker_returns_each_log_once(workers: Workers
     arrivals = each[-1]("eth_newPendingTransactionFilter")
     sent: list[str] = []
     arrived: list[str] = []
-    found: list[dict[str, str]] = []
+    polled_logs: list[dict[str, str]] = []
     sender = Sender(each[0], DEV_ACCOUNTS[3])
 
     def poll() -> bool:
-        found.extend(draw.choice(each)("eth_getFilterChanges", logs))
+        polled_logs.extend(draw.choice(each)("eth_getFilterChanges", logs))
         arrived.extend(draw.choice(each)("eth_getFilterChanges", arrivals))
-        return len(found) >= len(sent)
+        return len(polled_logs) >= len(sent)
 
     for _ in range(ROUNDS):
         sent.append(sender.send(to=to_checksum_address(workers.contract), gas=100_000))
         poll()
     wait_for(poll, SECONDS, "the log of every call")
     poll()
-    assert [name for name, _ in _positions(found)] == sent
+    assert [name for name, _ in _positions(polled_logs)] == sent
     assert [name for name in arrived if name in sent] == sent
     assert each[-1]("eth_uninstallFilter", logs) is True
     assert each[0]("eth_uninstallFilter", logs) is False
@@ -50,11 +50,11 @@ def test_concurrent_filter_polls_return_every_log_once(workers: WorkersNode) -> 
     sent: list[str] = []
     over = threading.Event()
 
-    def read(rpc: Rpc, found: list[tuple[str, str]]) -> None:
+    def read(rpc: Rpc, positions: list[tuple[str, str]]) -> None:
         while not over.is_set():
-            found.extend(_positions(rpc("eth_getFilterChanges", logs)))
+            positions.extend(_positions(rpc("eth_getFilterChanges", logs)))
 
-    readers = [threading.Thread(target=read, args=(workers.rpc(), found)) for found in lists]
+    readers = [threading.Thread(target=read, args=(workers.rpc(), positions)) for positions in lists]
     for reader in readers:
         reader.start()
     try:
@@ -65,5 +65,5 @@ def test_concurrent_filter_polls_return_every_log_once(workers: WorkersNode) -> 
         over.set()
         for reader in readers:
             reader.join()
-    names = Counter(name for found in lists for name, _ in found)
+    names = Counter(name for positions in lists for name, _ in positions)
     assert names == Counter(sent)

@@ -33,8 +33,8 @@ def candidates(shell: str, *words: str) -> str:
 def test_script_requests_candidates_from_the_command(shell: str) -> None:
     text = script(shell)
     assert f"_FORESEAL_COMPLETE={shell}_complete" in text
-    if found := shutil.which(shell):
-        subprocess.run([found, "-n", "/dev/stdin"], input=text, text=True, check=True, timeout=60)
+    if path := shutil.which(shell):
+        subprocess.run([path, "-n", "/dev/stdin"], input=text, text=True, check=True, timeout=60)
 
 
 @pytest.mark.parametrize("shell", SHELLS)

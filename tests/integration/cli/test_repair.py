@@ -33,8 +33,8 @@ def datadir(original: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def faults(datadir: Path) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = orjson.loads(db_verify(str(datadir), lambda *_: None, None))["faults"]
-    return found
+    entries: list[dict[str, str]] = orjson.loads(db_verify(str(datadir), lambda *_: None, None))["faults"]
+    return entries
 
 
 def damage(datadir: Path, tables: set[str]) -> None:
@@ -46,10 +46,10 @@ def damage(datadir: Path, tables: set[str]) -> None:
         at = choice.randrange(2 * PAGE, len(whole))
         data.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         try:
-            found = faults(datadir)
+            entries = faults(datadir)
         except Exception:
-            found = []
-        if found and {fault["table"] for fault in found} <= tables:
+            entries = []
+        if entries and {fault["table"] for fault in entries} <= tables:
             return
     raise AssertionError("no page of these tables was met")
 

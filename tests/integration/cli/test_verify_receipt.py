@@ -48,8 +48,8 @@ def test_valid_receipt_is_accepted(promises: Promises, tmp_path: Path, capsys: p
     assert f"  transaction  0 {receipt['transactionHash']}\n" in said
     assert "was not checked: pass" in said
     assert run(["verify-receipt", file, "--signer", signer, "--chain-id", "31337", "--json"]) == 0
-    found = orjson.loads(capsys.readouterr().out)
-    assert (found["valid"], found["signer_checked"], found["signer"]) == (True, True, signer)
+    report = orjson.loads(capsys.readouterr().out)
+    assert (report["valid"], report["signer_checked"], report["signer"]) == (True, True, signer)
     response = written(tmp_path / "response.json", {"jsonrpc": "2.0", "id": 1, "result": receipt})
     assert run(["verify-receipt", response]) == 0
 
@@ -80,8 +80,8 @@ def test_mismatched_receipt_is_rejected(
     assert said.err.startswith(f"foreseal: invalid receipt: {words}")
     with pytest.raises(SystemExit):
         run(["verify-receipt", file, *options, "--json"])
-    found = orjson.loads(capsys.readouterr().out)
-    assert (found["valid"], found["field"]) == (False, words.split(":")[0])
+    report = orjson.loads(capsys.readouterr().out)
+    assert (report["valid"], report["field"]) == (False, words.split(":")[0])
 
 
 @pytest.mark.parametrize("text", ["", "null", "not JSON", "[1]"])
@@ -123,9 +123,9 @@ def test_conflicting_commitments_are_reported(
     assert run(["verify-receipt", *files]) == 0
     assert f"{signer} equivocated: it signed two steps" in capsys.readouterr().out
     assert run(["verify-receipt", *files, "--json"]) == 0
-    found = orjson.loads(capsys.readouterr().out)
-    assert found["contradiction"] == "two-steps"
-    assert [promise["hash"] for promise in found["promises"]] == [one["hash"], other["hash"]]
+    report = orjson.loads(capsys.readouterr().out)
+    assert report["contradiction"] == "two-steps"
+    assert [promise["hash"] for promise in report["promises"]] == [one["hash"], other["hash"]]
     with pytest.raises(SystemExit) as ended:
         run(["verify-receipt", files[0], files[0]])
     assert ended.value.code == 1

@@ -19,8 +19,8 @@ from transfer_accounts import CHAIN_ID
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Run three members, a leader, a standby and a replica."""
-    with real_cluster(tmp_path_factory.mktemp("cluster")) as found:
-        yield found
+    with real_cluster(tmp_path_factory.mktemp("cluster")) as live_cluster:
+        yield live_cluster
 
 
 def journal(cluster: LocalCluster) -> tuple[str, str]:
@@ -31,21 +31,21 @@ def status(cluster: LocalCluster, capsys: pytest.CaptureFixture[str], code: int 
     """Return the status as JSON."""
     capsys.readouterr()
     assert run(["cluster", "status", *journal(cluster), "--json"]) == code
-    found: dict[str, object] = orjson.loads(capsys.readouterr().out)
-    return found
+    report: dict[str, object] = orjson.loads(capsys.readouterr().out)
+    return report
 
 
 def test_status_lists_members_owner_and_etcd(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    found = status(cluster, capsys)
-    members = {member["name"]: member for member in found["members"]}  # type: ignore[attr-defined]
+    report = status(cluster, capsys)
+    members = {member["name"]: member for member in report["members"]}  # type: ignore[attr-defined]
     assert set(members) == {"leader", "standby-1", "replica-1"}
     assert all(member["error"] is None and member["latencyMs"] > 0 for member in members.values())
     assert members["replica-1"]["role"] == "replica"
-    chain = found["chain"]
+    chain = report["chain"]
     assert isinstance(chain, dict)
     assert chain["chainId"] == CHAIN_ID
     assert chain["owner"]["name"] in ("leader", "standby-1")
-    engine = found["engine"]
+    engine = report["engine"]
     assert isinstance(engine, dict)
     assert sorted(each["leader"] for each in engine["endpoints"]) == [False, False, True]
     assert run(["cluster", "status", *journal(cluster)]) == 0
@@ -132,9 +132,9 @@ def test_killed_leader_without_standby_is_a_fault(tmp_path: Path, capsys: pytest
     with real_cluster(tmp_path, members=1, standbys=0, replicas=0) as alone:
         assert status(alone, capsys)["faults"] == []
         alone.sequencers[0].kill()
-        found = status(alone, capsys, code=1)
-    faults = found["faults"]
+        report = status(alone, capsys, code=1)
+    faults = report["faults"]
     assert isinstance(faults, list)
     assert "leader has not written" in faults[0]
-    (member,) = found["members"]  # type: ignore[misc]
+    (member,) = report["members"]  # type: ignore[misc]
     assert "does not answer" in member["error"]

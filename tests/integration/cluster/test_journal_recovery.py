@@ -48,10 +48,10 @@ def test_imported_journal_continues_without_a_lost_step(
                 node.start()
             for node in (leader, standby):
                 wait_for(node.is_ready, 60, "restart")
-                found = [ask(node, "eth_getTransactionReceipt", each) for each in hashes]
-                assert all(found)
-                assert found[2]["blockHash"] is not None
-                assert found[2]["blockNumber"] == receipt["blockNumber"]
+                receipts = [ask(node, "eth_getTransactionReceipt", each) for each in hashes]
+                assert all(receipts)
+                assert receipts[2]["blockHash"] is not None
+                assert receipts[2]["blockNumber"] == receipt["blockNumber"]
             wait_for(lambda: leader.cluster_status().get("role") == "leader", 30, "owner")
             transfer(leader, 3)
             assert ask(leader, "foreseal_status")["cluster"]["epoch"] == 1

@@ -35,9 +35,9 @@ def echo() -> Iterator[int]:
 @pytest.fixture
 def links() -> Iterator[LinkProxies]:
     """Run the process of the links."""
-    found = LinkProxies()
-    yield found
-    found.close()
+    proxies = LinkProxies()
+    yield proxies
+    proxies.close()
 
 
 def exchange(connection: socket.socket, data: bytes) -> bytes:

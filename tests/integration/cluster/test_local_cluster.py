@@ -31,9 +31,9 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     """Run three members, a leader, a standby and two replicas."""
     environment = {"PYTHONPATH": os.pathsep.join((PYTHONPATH, str(ROOT / "python")))}
     etcd = EtcdCluster(tmp_path, etcd_program(), stored_ports(tmp_path))
-    with running(LocalCluster(tmp_path, etcd, b"{}", ClusterLayout(DOUBLE, environment=environment))) as found:
-        yield found
-    assert not any(process.is_running for process in found.processes)
+    with running(LocalCluster(tmp_path, etcd, b"{}", ClusterLayout(DOUBLE, environment=environment))) as local_cluster:
+        yield local_cluster
+    assert not any(process.is_running for process in local_cluster.processes)
 
 
 async def call_through(balancer: LoadBalancer) -> dict[str, object]:
@@ -101,9 +101,9 @@ def test_failure_is_the_message_of_the_last_run(tmp_path: Path) -> None:
     process = LaunchedProcess("node", (sys.executable, "-c", script), log)
     process.start()
     process.wait_for_end()
-    with pytest.raises(NodeError) as found:
+    with pytest.raises(NodeError) as error:
         process.check_running()
-    assert found.value.message == f"node ended with exit code 2: the reason (log: {log})"
+    assert error.value.message == f"node ended with exit code 2: the reason (log: {log})"
 
 
 def test_stopped_processes_are_reported_in_order(cluster: LocalCluster) -> None:

@@ -51,8 +51,8 @@ def read(node: Node) -> None:
 
 
 def caches(node: Node) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = orjson.loads(node.metrics())["caches"]
-    return found
+    figures: dict[str, dict[str, int]] = orjson.loads(node.metrics())["caches"]
+    return figures
 
 
 def test_metrics_move_when_caches_are_used(datadir: Path) -> None:
@@ -70,19 +70,19 @@ def test_metrics_move_when_caches_are_used(datadir: Path) -> None:
 def status(node: Node) -> dict[str, Any]:
     answer = node.call("foreseal_status", b"[]", 1)
     assert isinstance(answer, bytes)
-    found: dict[str, Any] = orjson.loads(answer)
-    return found
+    report: dict[str, Any] = orjson.loads(answer)
+    return report
 
 
 def test_the_memory_budget_is_divided_among_caches_and_queues(datadir: Path) -> None:
     budget = 24 << 20
     with started(datadir, memory=budget) as node:
         read(node)
-        found, memory = caches(node), status(node)["memory"]
-    shares = {name: cache["capacity"] for name, cache in found.items()}
+        figures, memory = caches(node), status(node)["memory"]
+    shares = {name: cache["capacity"] for name, cache in figures.items()}
     # Blocks that the store does not have are sealed blocks too.
     assert shares.pop("unstored_blocks") == shares["sealed_blocks"]
     assert sum(shares.values()) == budget
-    used = sum(cache["bytes"] for name, cache in found.items() if name != "unstored_blocks")
+    used = sum(cache["bytes"] for name, cache in figures.items() if name != "unstored_blocks")
     assert memory == {"budget": budget, "bytes": used}
-    assert all(cache["bytes"] <= cache["capacity"] for cache in found.values())
+    assert all(cache["bytes"] <= cache["capacity"] for cache in figures.values())

@@ -39,10 +39,10 @@ class Ways:
 
     def short(self, body: bytes) -> bytes | None:
         """Return the response of the entrance; None if it does not answer at once."""
-        found = self.dispatcher.respond(body)
-        if isinstance(found, Answered):
-            found = bytes(found.response)
-        return found if isinstance(found, bytes) else None
+        reply = self.dispatcher.respond(body)
+        if isinstance(reply, Answered):
+            reply = bytes(reply.response)
+        return reply if isinstance(reply, bytes) else None
 
     def general(self, body: bytes) -> bytes:
         """Return the response made of single calls."""
@@ -199,11 +199,11 @@ def eventually_in_frames(ways: Ways, body: bytes) -> bytes:
     """Return the response frame of the entrance, after retries like `eventually`."""
     stream = masked(body)
     for _ in range(10_000):
-        found = ways.dispatcher.respond_to_frames(stream, 100_000)
-        assert found is not None
-        assert found[1] == len(stream)
-        if found[2] is None:
-            return found[0]
+        reply = ways.dispatcher.respond_to_frames(stream, 100_000)
+        assert reply is not None
+        assert reply[1] == len(stream)
+        if reply[2] is None:
+            return reply[0]
     raise AssertionError("it was too long each time")
 
 
@@ -296,13 +296,13 @@ def statuses(ways: Ways, bodies: list[bytes], limiter: RateLimiter) -> list[int]
     """Return the status of each response to the caller."""
 
     async def run() -> list[int]:
-        found = []
+        codes = []
         ways.dispatcher.router.completions.attach(asyncio.get_running_loop())
         for body in bodies:
             reply: Any = ways.dispatcher.answer(body, None, limiter)
-            found.append((reply if isinstance(reply, tuple) else await reply)[0])
+            codes.append((reply if isinstance(reply, tuple) else await reply)[0])
         ways.dispatcher.router.completions.detach()
-        return found
+        return codes
 
     return asyncio.run(run())
 
@@ -334,9 +334,9 @@ def test_limited_batches_cost_the_sum_of_their_calls(still: Node) -> None:
 def test_websocket_messages_of_limited_callers_are_charged(ways: Ways) -> None:
     body, limiter = orjson.dumps(call("eth_chainId")), limited(3)
     answer = ways.general(body)
-    found = ways.dispatcher.respond_to_frames(masked(body) * 5, 1000, limiter)
-    assert found is not None
-    frames, end, pending = found
+    immediate_reply = ways.dispatcher.respond_to_frames(masked(body) * 5, 1000, limiter)
+    assert immediate_reply is not None
+    frames, end, pending = immediate_reply
     assert (frames, end) == (frames_of([answer] * 3), len(masked(body)) * 4)
     assert pending is not None
     reply = ways.dispatcher.answer_entered(pending, None, limiter)
@@ -404,31 +404,31 @@ def test_websocket_messages_are_answered_at_once_where_possible(ways: Ways) -> N
         mixed = first + other + masked(bodies[1])
         assert ways.dispatcher.respond_to_frames(mixed, 1000) == (frames_of(answers[:1]), len(first), None)
     long = masked(orjson.dumps(call("eth_simulateV1")))
-    found = ways.dispatcher.respond_to_frames(first + long + first, 1000)
-    assert found is not None
-    assert found[:2] == (frames_of(answers[:1]), len(first + long))
-    assert found[2] is not None
-    found = ways.dispatcher.respond_to_frames(masked(b"") + first, 1000)
-    assert found == (frames_of([ways.general(b""), answers[0]]), len(masked(b"") + first), None)
+    reply = ways.dispatcher.respond_to_frames(first + long + first, 1000)
+    assert reply is not None
+    assert reply[:2] == (frames_of(answers[:1]), len(first + long))
+    assert reply[2] is not None
+    reply = ways.dispatcher.respond_to_frames(masked(b"") + first, 1000)
+    assert reply == (frames_of([ways.general(b""), answers[0]]), len(masked(b"") + first), None)
     assert ways.dispatcher.respond_to_frames(masked(b"\xff") + first, 1000) is None
 
 
 def test_response_frames_are_flushed_at_a_size_limit(ways: Ways) -> None:
     body = orjson.dumps(call("eth_chainId"))
-    found = ways.dispatcher.respond_to_frames(masked(body) * 10_000, 1000)
-    assert found is not None
-    frames, end, _ = found
+    reply = ways.dispatcher.respond_to_frames(masked(body) * 10_000, 1000)
+    assert reply is not None
+    frames, end, _ = reply
     one = len(frames_of([ways.general(body)]))
     assert (1 << 16) <= len(frames) < (1 << 16) + one
     assert end == len(frames) // one * len(masked(body))
 
 
 def test_slow_websocket_messages_are_reported(still: Node) -> None:
-    found = entrance(still, 0.0).respond_to_frames(
+    reply = entrance(still, 0.0).respond_to_frames(
         masked(orjson.dumps(BALANCE)) + masked(orjson.dumps(call("eth_chainId"))), 1000
     )
-    assert found is not None
-    assert [name for name, *_ in found[2]] == ["eth_getBalance", "eth_chainId"]
+    assert reply is not None
+    assert [name for name, *_ in reply[2]] == ["eth_getBalance", "eth_chainId"]
 
 
 def test_python_owns_registered_and_forbidden_methods(still: Node) -> None:
@@ -468,14 +468,14 @@ def test_a_slow_call_is_reported_with_its_duration(still: Node, monkeypatch: pyt
 
 def test_each_slow_call_of_a_batch_is_reported(still: Node) -> None:
     measured = entrance(still, 0.0)
-    found = measured.respond(orjson.dumps([BALANCE, call("eth_chainId", ident=2)]))
-    assert isinstance(found, Answered)
-    results = [orjson.dumps(each["result"]) for each in orjson.loads(bytes(found.response))]
-    assert [(name, size, calls) for name, _, size, calls in found.slow] == [
+    reply = measured.respond(orjson.dumps([BALANCE, call("eth_chainId", ident=2)]))
+    assert isinstance(reply, Answered)
+    results = [orjson.dumps(each["result"]) for each in orjson.loads(bytes(reply.response))]
+    assert [(name, size, calls) for name, _, size, calls in reply.slow] == [
         ("eth_getBalance", len(results[0]), 1),
         ("eth_chainId", len(results[1]), 1),
     ]
-    assert all(seconds > 0 for _, seconds, *_ in found.slow)
+    assert all(seconds > 0 for _, seconds, *_ in reply.slow)
     assert measured.drain_calls() == []
     with pytest.raises(ValueError, match="quick"):
         entrance(still, -1.0)

@@ -44,14 +44,14 @@ def log(**more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("variable", "levels"), [("info", None), (None, "info"), ("off", "info")])
 def test_the_level_is_settable(tmp_path: Path, variable: str | None, levels: str | None) -> None:
-    found = lines(settings(tmp_path, log={"levels": levels}), variable)
-    assert any("journal replayed" in line and " INFO " in line for line in found)
-    assert not any(" DEBUG " in line for line in found)
+    log_lines = lines(settings(tmp_path, log={"levels": levels}), variable)
+    assert any("journal replayed" in line and " INFO " in line for line in log_lines)
+    assert not any(" DEBUG " in line for line in log_lines)
 
 
 def test_targets_have_separate_levels(tmp_path: Path) -> None:
-    found = lines(settings(tmp_path, log={"levels": "info,foreseal_node::start=off"}))
-    assert not any("journal replayed" in line for line in found)
+    log_lines = lines(settings(tmp_path, log={"levels": "info,foreseal_node::start=off"}))
+    assert not any("journal replayed" in line for line in log_lines)
 
 
 def test_successful_start_is_silent_by_default(tmp_path: Path) -> None:
@@ -59,24 +59,24 @@ def test_successful_start_is_silent_by_default(tmp_path: Path) -> None:
 
 
 def test_every_text_line_has_the_same_format(tmp_path: Path) -> None:
-    found = lines(settings(tmp_path, log=log(process="one")))
-    assert found
-    assert all(LINE.fullmatch(line) for line in found), found
-    (replayed,) = (line for line in found if "journal replayed" in line)
+    log_lines = lines(settings(tmp_path, log=log(process="one")))
+    assert log_lines
+    assert all(LINE.fullmatch(line) for line in log_lines), log_lines
+    (replayed,) = (line for line in log_lines if "journal replayed" in line)
     assert "[one] foreseal_node::start: journal replayed" in replayed
     assert " records=0 " in replayed
-    assert "\x1b" not in "".join(found)
+    assert "\x1b" not in "".join(log_lines)
 
 
 def test_every_line_of_json_has_the_fields(tmp_path: Path) -> None:
-    found = [json.loads(line) for line in lines(settings(tmp_path, log=log(form="json", process="one")))]
-    assert found
-    for line in found:
+    records = [json.loads(line) for line in lines(settings(tmp_path, log=log(form="json", process="one")))]
+    assert records
+    for line in records:
         assert line["level"] in ("ERROR", "WARN", "INFO", "DEBUG", "TRACE")
         assert line["target"].startswith("foreseal")
         assert line["message"]
         assert line["process"] == "one"
         at = datetime.fromisoformat(line["time"])
         assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
-    (replayed,) = (line for line in found if line["message"] == "journal replayed")
+    (replayed,) = (line for line in records if line["message"] == "journal replayed")
     assert replayed["records"] == 0

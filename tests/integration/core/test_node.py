@@ -39,9 +39,9 @@ def test_pooled_call_returns_under_its_ticket(node: Node) -> None:
 def test_every_ticket_completes_once(node: Node) -> None:
     for ticket in range(300):
         assert node.call("eth_estimateGas", REVERTS if ticket % 3 == 0 else ESTIMATE, ticket) is None
-    found = outcomes(node, 300)
-    assert sorted(found) == list(range(300))
-    for ticket, outcome in found.items():
+    by_ticket = outcomes(node, 300)
+    assert sorted(by_ticket) == list(range(300))
+    for ticket, outcome in by_ticket.items():
         if ticket % 3:
             assert outcome == b'"0x5208"'
         else:
@@ -153,12 +153,12 @@ def test_stop_loses_no_ticket(make_node: MakeNode) -> None:
     for ticket in range(500):
         assert node.call("eth_estimateGas", ESTIMATE, ticket) is None
     node.stop()
-    found = []
+    completions = []
     # Outcomes of long calls arrive in groups.
     while done := node.drain()[0]:
-        found += done
-    assert sorted(ticket for ticket, _ in found) == list(range(500))
-    for _, outcome in found:
+        completions += done
+    assert sorted(ticket for ticket, _ in completions) == list(range(500))
+    for _, outcome in completions:
         if isinstance(outcome, RpcError):
             assert (outcome.code, outcome.message) == (-32002, "the node is stopping")
         else:
@@ -248,8 +248,8 @@ def test_tier_has_separate_limits_and_shares_the_rest(tmp_path: Path) -> None:
     gas_left = orjson.dumps([{"to": place, "gas": "0x100000"}, "latest", {place: {"code": "0x5a60005260206000f3"}}])
     node.call("eth_call", gas_left, 1)
     tier.call("eth_call", gas_left, 2)
-    found = outcomes(node, 2)
-    left, left_of_tier = (int(orjson.loads(found[ticket]), 16) for ticket in (1, 2))
+    by_ticket = outcomes(node, 2)
+    left, left_of_tier = (int(orjson.loads(by_ticket[ticket]), 16) for ticket in (1, 2))
     assert left_of_tier < 30_000 < left
     tier.call("eth_newBlockFilter", b"[]", 3)
     ident = outcomes(node, 1)[3]

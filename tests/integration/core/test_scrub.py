@@ -93,10 +93,10 @@ def test_damage_found_by_a_request_fails_it_and_stops_production(datadir: Path) 
     wait_until(lambda: node.freshness()[0] > head)
     # The first of these transactions is in the fourth block.
     assert node.call("eth_getBlockByNumber", b'["0x4", true]', 1) is None
-    found = outcomes(node, 1)[1]
-    assert isinstance(found, RpcError)
-    assert found.code == -32603
-    assert "store is damaged: table transactions, key " in found.message
+    outcome = outcomes(node, 1)[1]
+    assert isinstance(outcome, RpcError)
+    assert outcome.code == -32603
+    assert "store is damaged: table transactions, key " in outcome.message
     wait_until(lambda: not node.health()[0])
     assert "table transactions" in node.health()[1]
     stopped = node.freshness()[0]

@@ -64,9 +64,9 @@ def test_systemd_accepts_the_unit_with_every_drop_in(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_exposure_is_below_three(name: str) -> None:
-    found = re.search(r"exposure level for \S+: ([\d.]+)", _analyze("security", "--offline=true", str(SYSTEMD / name)))
-    assert found is not None
-    assert 0 < float(found[1]) < MAX_EXPOSURE
+    match = re.search(r"exposure level for \S+: ([\d.]+)", _analyze("security", "--offline=true", str(SYSTEMD / name)))
+    assert match is not None
+    assert 0 < float(match[1]) < MAX_EXPOSURE
 
 
 @pytest.mark.parametrize("name", UNITS)

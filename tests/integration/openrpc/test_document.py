@@ -35,8 +35,8 @@ OPENRPC = "https://meta.open-rpc.org/"
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     with Chain() as chain:
-        found: dict[str, Any] = chain.rpc("rpc.discover")
-    return found
+        description: dict[str, Any] = chain.rpc("rpc.discover")
+    return description
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,8 @@ def schemas() -> dict[str, Any]:
     node = find_node()
     install(HERE)
     read = subprocess.run([node, "-e", READ], cwd=HERE, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(read.stdout)
-    return found
+    by_uri: dict[str, Any] = json.loads(read.stdout)
+    return by_uri
 
 
 @pytest.fixture(scope="module")

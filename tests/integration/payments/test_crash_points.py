@@ -140,8 +140,8 @@ def check(shop: Shop, point: CrashPoint, store: Callable[[Shop], None] = _store)
     assert shop.refunds.get("refund").state is DisbursementState.COMPLETE
     assert shop.payouts.get("0x" + BATCH.hex()).state is DisbursementState.COMPLETE
     assert shop.rows() == {each.row() for each in incoming(shop.chain)}
-    found = shop.balance()
-    assert (found.captured, found.refunded, found.reserved, found.unmatched, found.faults) == (500, 200, 0, 0, ())
+    sums = shop.balance()
+    assert (sums.captured, sums.refunded, sums.reserved, sums.unmatched, sums.faults) == (500, 200, 0, 0, ())
     nonces = shop.chain.latest.state.nonces[SHOP.address.lower()]
     assert nonces == 5, "each transaction has one account nonce"
 

@@ -182,8 +182,8 @@ def test_log_without_a_receipt_reverts_no_state(shop: Shop) -> None:
 
 def test_logs_of_a_removed_block_delay_nothing(shop: Shop) -> None:
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
-        found = true(wanted)
-        return [*found, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in found)]
+        entries = true(wanted)
+        return [*entries, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in entries)]
 
     answers(shop, "eth_getLogs", logs)
     shop.captures.capture(shop.stored("a"))
@@ -196,10 +196,10 @@ def test_logs_of_a_removed_block_delay_nothing(shop: Shop) -> None:
 @pytest.mark.parametrize("limit", [1, 3])
 def test_rejected_log_query_is_split_into_fewer_blocks(shop: Shop, limit: int) -> None:
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
-        found = true(wanted)
-        if len(found) > limit:
+        entries = true(wanted)
+        if len(entries) > limit:
             raise RpcError(-32005, "query returned more than 10000 results")
-        return found
+        return entries
 
     answers(shop, "eth_getLogs", logs)
     for amount in range(1, 9):
@@ -227,9 +227,10 @@ def test_preconfirmed_logs_without_a_block_are_deferred(shop: Shop) -> None:
     shop.chain.step()
 
     def logs(true: Callable[..., Any], wanted: Any) -> Any:
-        found = true(wanted)
+        entries = true(wanted)
         return [
-            {**log, "blockNumber": None, "logIndex": None} if wanted["fromBlock"] == "pending" else log for log in found
+            {**log, "blockNumber": None, "logIndex": None} if wanted["fromBlock"] == "pending" else log
+            for log in entries
         ]
 
     answers(shop, "eth_getLogs", logs)

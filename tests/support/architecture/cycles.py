@@ -6,7 +6,7 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    components: list[list[str]] = []
 
     def visit(node: str) -> None:
         order[node] = lowest[node] = len(order)
@@ -22,9 +22,9 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
             component = sorted(stack[start:])
             del stack[start:]
             if len(component) > 1:
-                found.append(component)
+                components.append(component)
 
     for node in sorted(graph):
         if node not in order:
             visit(node)
-    return sorted(found)
+    return sorted(components)

@@ -33,9 +33,9 @@ class _Resolver:
             return self.resolve(module, (*module.imports[first], *rest), seen)
         for glob in module.globs:
             source = self.resolve(module, glob, seen)
-            found = source and source is not module and self.resolve(source, path, seen)
-            if found:
-                return found
+            target = source and source is not module and self.resolve(source, path, seen)
+            if target:
+                return target
         return None
 
     def targets(self, module: Module) -> set[Path]:
@@ -47,8 +47,8 @@ class _Resolver:
             for path in module.references | private
             if len(path) > 1 or path[0] in module.imports or (module.globs and path[0] not in module.children)
         }
-        found = [self.resolve(module, path, frozenset()) for path in (*paths, *module.unnamed)]
-        return {target.file for target in found if target is not None and has_logic(target)}
+        targets = [self.resolve(module, path, frozenset()) for path in (*paths, *module.unnamed)]
+        return {target.file for target in targets if target is not None and has_logic(target)}
 
 
 def file_graph(crate: Path) -> dict[str, set[str]]:

@@ -95,7 +95,7 @@ def extra_of(module: str) -> str | None:
 
 def at_start(module: str, imports: dict[str, list[Import]]) -> set[str]:
     """Return the third-party packages that are imported when a module is imported."""
-    found: set[str] = set()
+    packages: set[str] = set()
     done: set[str] = set()
     pending = [module]
     while pending:
@@ -108,22 +108,22 @@ def at_start(module: str, imports: dict[str, list[Import]]) -> set[str]:
             pending.append(parent)
         for each in imports.get(current, ()):
             if each.at_start and each.is_third_party:
-                found.add(each.top)
+                packages.add(each.top)
             elif each.at_start and each.top == "foreseal":
                 pending.append(each.name)
-    return found
+    return packages
 
 
 def declared(extra: str | None) -> set[str]:
     """Return the import names of the packages that an installation with an extra requires directly."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
-    found: set[str] = set()
+    names: set[str] = set()
     pending = [*project["dependencies"], *(extras[extra] if extra else ())]
     while pending:
         name, _, included = re.split(r"[]><=; ]", pending.pop())[0].partition("[")
         if name == "foreseal":
             pending += extras[included]
         else:
-            found.add(_IMPORT_NAMES.get(name.replace("-", "_"), name.replace("-", "_")))
-    return found
+            names.add(_IMPORT_NAMES.get(name.replace("-", "_"), name.replace("-", "_")))
+    return names

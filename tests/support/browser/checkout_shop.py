@@ -24,5 +24,5 @@ class CheckoutShop:
     def link(self, id: str, amount: int = 1_500_000, **more: Any) -> str:
         """Create an order, and return its payment link."""
         body = {"id": id, "amount": str(amount), "auto_capture": True} | more
-        found: str = self.merchant.made("/v1/orders", body)["checkout_url"]
-        return found
+        url: str = self.merchant.made("/v1/orders", body)["checkout_url"]
+        return url

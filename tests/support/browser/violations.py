@@ -16,13 +16,13 @@ class PageFaults:
 
     def __init__(self, page: Page) -> None:
         """Begin to record; pages that are open already are not covered."""
-        self.found: list[str] = []
+        self.messages: list[str] = []
         """Description of each fault."""
         self._origins: set[str] = set()
         self._allowed: tuple[str, ...] = ()
         self._expected_origins: set[str] = set()
         page.add_init_script(_REPORT)
-        page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
+        page.on("pageerror", lambda error: self.messages.append(f"error: {error}"))
         page.on("console", self._console)
         page.on("request", self._request)
 
@@ -42,14 +42,14 @@ class PageFaults:
     @property
     def unexpected(self) -> list[str]:
         """Faults that are not allowed, and requests to more than one origin or to one that is not expected."""
-        found = [fault for fault in self.found if not any(text in fault for text in self._allowed)]
+        messages = [fault for fault in self.messages if not any(text in fault for text in self._allowed)]
         others = sorted(self._origins - self._expected_origins)
         limit = 0 if self._expected_origins else 1
-        return found + ([f"requests to several origins: {', '.join(others)}"] if len(others) > limit else [])
+        return messages + ([f"requests to several origins: {', '.join(others)}"] if len(others) > limit else [])
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            self.found.append(f"console {message.type}: {message.text}")
+            self.messages.append(f"console {message.type}: {message.text}")
 
     def _request(self, request: Request) -> None:
         address = urlsplit(request.url)

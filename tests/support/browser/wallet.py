@@ -33,19 +33,19 @@ class BrowserWallet:
     """A wallet that a page finds. Add it before the page loads."""
 
     def __init__(self, page: Page, accounts: Sequence[LocalAccount], options: WalletOptions | None = None) -> None:
-        found = options or WalletOptions()
+        chosen = options or WalletOptions()
         self._page = page
         self._accounts = {each.address.lower(): each for each in accounts}
         state = {
             "accounts": list(self._accounts),
-            "chainId": hex(found.chain_id),
-            "chains": [hex(each) for each in found.chains],
-            "rejects": found.rejects,
-            "unsupported": found.unsupported,
-            "isLocked": found.is_locked,
-            "announces": found.announces,
-            "switchesDuringSignature": found.switches_during_signature,
-            "name": found.name,
+            "chainId": hex(chosen.chain_id),
+            "chains": [hex(each) for each in chosen.chains],
+            "rejects": chosen.rejects,
+            "unsupported": chosen.unsupported,
+            "isLocked": chosen.is_locked,
+            "announces": chosen.announces,
+            "switchesDuringSignature": chosen.switches_during_signature,
+            "name": chosen.name,
         }
         page.expose_function("testWalletSign", self._sign)
         page.add_init_script(_SCRIPT.read_text().replace("/* OPTIONS */ null", orjson.dumps(state).decode()))
@@ -62,8 +62,8 @@ class BrowserWallet:
 
     def calls(self, method: str) -> list[Any]:
         """Return the parameters of the calls of a method."""
-        found: list[Any] = self._page.evaluate("() => window.testWallet.calls")
-        return [call["params"] for call in found if call["method"] == method]
+        calls: list[Any] = self._page.evaluate("() => window.testWallet.calls")
+        return [call["params"] for call in calls if call["method"] == method]
 
     def _sign(self, address: str, text: str) -> str:
         message = encode_typed_data(full_message=orjson.loads(text))

@@ -98,11 +98,11 @@ class ScriptedNode:
 
     def undo(self, count: int) -> None:
         """Revert the newest steps, but never the first one."""
-        gone = []
+        reverted_steps = []
         while count and len(self.chain) > 1:
-            gone.append(self.chain.pop().undone())
+            reverted_steps.append(self.chain.pop().undone())
             count -= 1
-        self._notify(gone)
+        self._notify(reverted_steps)
 
     def again(self, step: Step) -> None:
         """Restore a reorged step unchanged."""

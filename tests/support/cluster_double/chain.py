@@ -66,11 +66,11 @@ class DoubleChain:
         with self._lock:
             count = len(self.steps)
             begin = count if cursor is None else self._position(cursor)
-            found = self.steps[begin : begin + limit]
-            end = begin + len(found)
+            steps = self.steps[begin : begin + limit]
+            end = begin + len(steps)
             last = self.steps[end - 1] if end else {"number": "0x0", "index": "0x0", "hash": GENESIS_HASH}
             cursor = {"block": last["number"], "index": last["index"], "hash": last["hash"]}
-            return {"flashblocks": found, "cursor": cursor, "complete": end == count}
+            return {"flashblocks": steps, "cursor": cursor, "complete": end == count}
 
     def block(self, number: int) -> Message | None:
         """Return a sealed block."""

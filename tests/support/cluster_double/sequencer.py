@@ -136,18 +136,18 @@ class DoubleSequencer:
             return None
 
     def _observe(self) -> _Seen:
-        found: dict[str, EtcdEntry] = {}
+        by_name: dict[str, EtcdEntry] = {}
         try:
             entries = [entry for name in ("beat", "head", "owner") for entry in self._gateway().range(self._key(name))]
         except EtcdGatewayError:
             self._last += 1
             raise
         for entry in entries:
-            found[entry.key.rpartition(b"/")[2].decode()] = entry
+            by_name[entry.key.rpartition(b"/")[2].decode()] = entry
         owner, head = (
-            json.loads(found[name].value or b"null") if name in found else None for name in ("owner", "head")
+            json.loads(by_name[name].value or b"null") if name in by_name else None for name in ("owner", "head")
         )
-        revisions = tuple(found[name].revision if name in found else 0 for name in ("owner", "beat", "head"))
+        revisions = tuple(by_name[name].revision if name in by_name else 0 for name in ("owner", "beat", "head"))
         return _Seen(revisions, owner, head)  # type: ignore[arg-type]
 
     def _catch_up(self) -> None:

@@ -27,13 +27,13 @@ def build_from(sdist: Path, out: Path) -> Path:
     variables = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target")}
     made = subprocess.run(command, capture_output=True, text=True, env=variables)
     assert made.returncode == 0, made.stderr
-    (found,) = out.iterdir()
-    return found
+    (wheel,) = out.iterdir()
+    return wheel
 
 
 def _maturin(out: Path, *arguments: str) -> Path:
     maturin = Path(sys.executable).with_name("maturin")
     made = subprocess.run([maturin, *arguments, "--out", out], cwd=ROOT, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
-    (found,) = out.iterdir()
-    return found
+    (archive,) = out.iterdir()
+    return archive

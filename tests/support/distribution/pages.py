@@ -36,9 +36,9 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """Return all blocks of a page, in order."""
     text = page.read_text()
-    found = [
+    parsed_blocks = [
         Block(f"{page.name}:{text.count(chr(10), 0, match.start()) + 1}", match[1], match[2])
         for match in _FENCED.finditer(text)
     ]
-    assert found, f"{page} has no block"
-    return found
+    assert parsed_blocks, f"{page} has no block"
+    return parsed_blocks

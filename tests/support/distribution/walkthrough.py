@@ -143,8 +143,8 @@ class Walkthrough:
         self._do(block, f"{'pytest -q' if 'def test_' in block.text else 'python'} {file.name}")
 
     def _has_examples(self) -> bool:
-        found = subprocess.run(self._in_shell("python -c 'import web3'"), env=self._variables, capture_output=True)
-        return found.returncode == 0
+        process = subprocess.run(self._in_shell("python -c 'import web3'"), env=self._variables, capture_output=True)
+        return process.returncode == 0
 
     def _in_shell(self, command: str) -> list[str]:
         """Return the command in the shell with the state of earlier commands."""

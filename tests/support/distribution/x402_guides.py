@@ -29,9 +29,9 @@ class _Facilitator(Served):
 
 
 def _examples(page: str, language: str) -> list[str]:
-    found = [block.text for block in blocks(DOCS / "merchants" / page) if block.language == language]
-    assert found, f"{page} has no {language} block"
-    return found
+    examples = [block.text for block in blocks(DOCS / "merchants" / page) if block.language == language]
+    assert examples, f"{page} has no {language} block"
+    return examples
 
 
 def _replaced(text: str, replacements: Mapping[str, str]) -> str:

@@ -29,10 +29,10 @@ def python_messages(source: str) -> Iterator[Line]:
 def rust_messages(source: str) -> Iterator[Line]:
     """Yield the string literals outside the tests of a Rust file."""
     end = source.find(_RUST_TESTS)
-    for found in RUST.finditer(source, 0, len(source) if end < 0 else end):
-        if found["string"]:
-            number = source.count("\n", 0, found.start()) + 1
-            yield from _lines(number, _LINE_BREAK.sub("", found["string"][1:-1]))
+    for match in RUST.finditer(source, 0, len(source) if end < 0 else end):
+        if match["string"]:
+            number = source.count("\n", 0, match.start()) + 1
+            yield from _lines(number, _LINE_BREAK.sub("", match["string"][1:-1]))
 
 
 def makefile_prose(source: str) -> Iterator[Line]:

@@ -53,8 +53,8 @@ class Name(NamedTuple):
 def rust_names(source: str) -> Iterator[Name]:
     """Yield the items of a Rust file outside its tests."""
     end = source.find(_RUST_TESTS)
-    for found in _RUST_ITEM.finditer(source, 0, len(source) if end < 0 else end):
-        yield Name(source.count("\n", 0, found.start(2)) + 1, found[1], found[2], not found[0].startswith(" "))
+    for match in _RUST_ITEM.finditer(source, 0, len(source) if end < 0 else end):
+        yield Name(source.count("\n", 0, match.start(2)) + 1, match[1], match[2], not match[0].startswith(" "))
 
 
 def python_names(source: str) -> Iterator[Name]:
@@ -72,8 +72,8 @@ def local_names(path: str, source: str) -> Iterator[tuple[int, str]]:
     """Yield line and text of each identifier of LOCAL_NAMES in a file of Rust or Python, in any case."""
     if path.endswith(".rs"):
         code = rust_code(source) if _LOCAL_NAME.search(source) else ""
-        for found in _LOCAL_NAME.finditer(code):
-            yield code.count("\n", 0, found.start()) + 1, found[0]
+        for match in _LOCAL_NAME.finditer(code):
+            yield code.count("\n", 0, match.start()) + 1, match[0]
     elif path.endswith(".py") and _LOCAL_NAME.search(source):
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.NAME and _LOCAL_NAME.fullmatch(token.string):
@@ -93,8 +93,8 @@ def _constants(scope: ast.Module | ast.ClassDef) -> Iterator[Name]:
 def banned_words(name: str) -> list[str]:
     """Return the words of a name that a standard term must replace."""
     words = [word.lower() for word in _PARTS.findall(name)]
-    found = [word for word in words if word in INSIDE_NAMES]
-    return found or [word for word in words if len(words) == 1 and word in WHOLE_NAMES]
+    matches = [word for word in words if word in INSIDE_NAMES]
+    return matches or [word for word in words if len(words) == 1 and word in WHOLE_NAMES]
 
 
 def shared_names(types: Mapping[str, list[tuple[str, Name]]]) -> Iterator[tuple[str, Name, str]]:

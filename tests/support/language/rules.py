@@ -31,14 +31,14 @@ _CODE = re.compile(r"`[^`]*`")
 
 def find_opening(text: str) -> str | None:
     """Return the banned opening of a comment or docstring, None if it has none."""
-    found = _OPENING.match(text)
-    return found[0] if found else None
+    match = _OPENING.match(text)
+    return match[0] if match else None
 
 
 def find_message_opening(text: str) -> str | None:
     """Return the banned opening of a text in a string literal, None if it has none."""
-    found = _OPENING.match(text) or _MESSAGE_OPENING.match(text)
-    return found[0].strip() if found else None
+    match = _OPENING.match(text) or _MESSAGE_OPENING.match(text)
+    return match[0].strip() if match else None
 
 
 def find_words(text: str) -> list[str]:

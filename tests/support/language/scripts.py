@@ -51,7 +51,7 @@ def css_prose(source: str) -> Iterator[Line]:
 
 
 def _comments(tokens: re.Pattern[str], source: str) -> Iterator[_Comment]:
-    return (_Comment(*found.span()) for found in tokens.finditer(source) if found["comment"])
+    return (_Comment(*match.span()) for match in tokens.finditer(source) if match["comment"])
 
 
 def _script_comments(source: str) -> Iterator[_Comment]:
@@ -59,15 +59,15 @@ def _script_comments(source: str) -> Iterator[_Comment]:
     position, is_behind_value = 0, False
     # Braces that are open in each value of a template literal, the innermost value last.
     values: list[int] = []
-    while found := _SCRIPT.search(source, position):
-        if found["expression"] and is_behind_value:
-            position, is_behind_value = found.start() + 1, False
+    while match := _SCRIPT.search(source, position):
+        if match["expression"] and is_behind_value:
+            position, is_behind_value = match.start() + 1, False
             continue
-        position, mark = found.end(), found["mark"]
-        if found["comment"]:
-            yield _Comment(*found.span())
+        position, mark = match.end(), match["mark"]
+        if match["comment"]:
+            yield _Comment(*match.span())
             continue
-        is_behind_value = mark in {")", "]", "}"} if mark else found["word"] not in _OPERATORS
+        is_behind_value = mark in {")", "]", "}"} if mark else match["word"] not in _OPERATORS
         ends_value = mark == "}" and values and not values[-1]
         if mark in {"{", "}"} and values and not ends_value:
             values[-1] += 1 if mark == "{" else -1
@@ -107,8 +107,8 @@ def _lines(source: str, comments: Iterator[_Comment]) -> Iterator[Line]:
         last = -1 if is_block or not stands_alone else number
 
 
-def _without_type(found: re.Match[str]) -> str:
-    return found[1] + "\n" * found[0].count("\n", len(found[1]))
+def _without_type(match: re.Match[str]) -> str:
+    return match[1] + "\n" * match[0].count("\n", len(match[1]))
 
 
 def _description(tag: str, text: str) -> str:

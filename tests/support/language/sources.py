@@ -32,16 +32,16 @@ class Line(NamedTuple):
 def _rust_spans(source: str) -> Iterator[tuple[re.Match[str], int]]:
     """Yield each comment and literal, with its end."""
     position = 0
-    while found := RUST.search(source, position):
-        position = _block_end(source, found.end()) if found["block"] else found.end()
-        yield found, position
+    while match := RUST.search(source, position):
+        position = _block_end(source, match.end()) if match["block"] else match.end()
+        yield match, position
 
 
 def rust_code(source: str) -> str:
     """Return the source with spaces instead of comments and literals."""
     code = list(source)
-    for found, end in _rust_spans(source):
-        start = found.start()
+    for match, end in _rust_spans(source):
+        start = match.start()
         code[start:end] = ("\n" if character == "\n" else " " for character in source[start:end])
     return "".join(code)
 
@@ -49,13 +49,13 @@ def rust_code(source: str) -> str:
 def rust_prose(source: str) -> Iterator[Line]:
     """Yield the lines of comments and doc comments."""
     last = -1
-    for found, position in _rust_spans(source):
-        if not (found["block"] or found["comment"]):
+    for match, position in _rust_spans(source):
+        if not (match["block"] or match["comment"]):
             continue
-        number = source.count("\n", 0, found.start()) + 1
-        before = source[source.rfind("\n", 0, found.start()) + 1 : found.start()]
-        continues = bool(found["comment"]) and last == number - 1 and not before.strip()
-        for offset, text in enumerate(source[found.start() : position].splitlines()):
+        number = source.count("\n", 0, match.start()) + 1
+        before = source[source.rfind("\n", 0, match.start()) + 1 : match.start()]
+        continues = bool(match["comment"]) and last == number - 1 and not before.strip()
+        for offset, text in enumerate(source[match.start() : position].splitlines()):
             yield Line(number + offset, _MARKER.sub("", text.strip()), not continues and not offset)
         last = number if not before.strip() else -1
 
@@ -63,9 +63,9 @@ def rust_prose(source: str) -> Iterator[Line]:
 def _block_end(source: str, position: int) -> int:
     """Return the end of a block comment, which may contain others, from behind its opening on."""
     depth = 1
-    while depth and (found := re.compile(r"/\*|\*/").search(source, position)):
-        depth += 1 if found[0] == "/*" else -1
-        position = found.end()
+    while depth and (match := re.compile(r"/\*|\*/").search(source, position)):
+        depth += 1 if match[0] == "/*" else -1
+        position = match.end()
     return position if depth == 0 else len(source)
 
 

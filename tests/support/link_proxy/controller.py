@@ -32,9 +32,9 @@ class LinkProxies:
 
     def add(self, name: str, target: int, port: int = 0) -> int:
         """Add a link to a loopback port and return the port to connect to."""
-        found = int(self._call("add", name=name, target=target, port=port)["port"])
+        bound_port = int(self._call("add", name=name, target=target, port=port)["port"])
         self._states[name] = OPEN
-        return found
+        return bound_port
 
     @property
     def names(self) -> list[str]:

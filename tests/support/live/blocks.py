@@ -21,9 +21,9 @@ def wait_for(look: Callable[[], T | None], seconds: float, what: str, explain: C
     """
     deadline = time.monotonic() + seconds
     while True:
-        found = look()
-        if found:
-            return found
+        answer = look()
+        if answer:
+            return answer
         details = explain()
         assert time.monotonic() < deadline, f"no {what} within {seconds} s. {details}"
         time.sleep(LOOK)

@@ -8,7 +8,7 @@ from live.rpc import Rpc
 
 def group_of(group: int) -> list[int]:
     """Return the running processes of this group, in the order of their start."""
-    found = []
+    pids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             # The name may contain anything; state, parent and group follow it.
@@ -16,21 +16,21 @@ def group_of(group: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(its_group) == group and state != "Z":
-            found.append(int(stat.parent.name))
-    return sorted(found)
+            pids.append(int(stat.parent.name))
+    return sorted(pids)
 
 
 def names_of(group: int) -> list[tuple[str, int]]:
     """Return name and ID of each process that the supervisor of this group started."""
-    found = []
+    names = []
     for pid in group_of(group):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except (FileNotFoundError, ProcessLookupError):
             continue
         if b"foreseal.supervisor.process" in words:
-            found.append((words[-2].decode(), pid))
-    return found
+            names.append((words[-2].decode(), pid))
+    return names
 
 
 def server_of(rpc: Rpc, pids: list[int]) -> int | None:

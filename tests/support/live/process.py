@@ -91,8 +91,8 @@ class Served:
         return is_ok(self.url + self.READY)
 
     def _find_url(self) -> str | None:
-        found = self.URL.search(self.printed)
-        return found[0] if found else None
+        match = self.URL.search(self.printed)
+        return match[0] if match else None
 
     def _explain(self) -> str:
         code = self.process.poll()
@@ -107,8 +107,8 @@ class PeerProcess(Served):
     """A node of other software. It prints its address, the match of `URL`, without a scheme once it is ready."""
 
     def _find_url(self) -> str | None:
-        found = super()._find_url()
-        return f"http://{found}" if found else None
+        address = super()._find_url()
+        return f"http://{address}" if address else None
 
     def _is_ready(self) -> bool:
         return True
@@ -162,9 +162,9 @@ def status_and_body(url: str) -> tuple[int, bytes]:
 def foreseal_command() -> str:
     """Return the installed command of this Python environment."""
     beside = Path(sys.executable).with_name("foreseal")
-    found = str(beside) if beside.exists() else shutil.which("foreseal")
-    assert found, "the foreseal command is not installed: run `make build`"
-    return found
+    path = str(beside) if beside.exists() else shutil.which("foreseal")
+    assert path, "the foreseal command is not installed: run `make build`"
+    return path
 
 
 def command_with(values: Mapping[str, object] | None = None) -> list[str]:

@@ -75,8 +75,8 @@ class Prometheus:
 
     def query(self, expression: str) -> list[Any]:
         """Return the result of an instant query. Raises HTTPError if Prometheus rejects it."""
-        found: list[Any] = self._get("query", query=expression)["result"]
-        return found
+        series: list[Any] = self._get("query", query=expression)["result"]
+        return series
 
     def firing(self) -> set[str]:
         """Return the names of the alerts that are firing."""

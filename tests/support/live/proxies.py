@@ -64,9 +64,9 @@ def running_proxy(proxy: LaunchedProcess, port: int) -> Iterator[None]:
 def set_nodes(text: str, ports: Sequence[int]) -> str:
     """Replace the nodes 10.0.0.1, 10.0.0.2 and so on by those at `ports` on loopback. Raises ValueError."""
 
-    def lines(found: re.Match[str]) -> str:
+    def lines(match: re.Match[str]) -> str:
         return "".join(
-            f"{found[1].replace('node-1', f'node-{number}')}127.0.0.1:{port}{found[2]}\n"
+            f"{match[1].replace('node-1', f'node-{number}')}127.0.0.1:{port}{match[2]}\n"
             for number, port in enumerate(ports, 1)
         )
 
@@ -86,9 +86,9 @@ def _nginx(program: str, folder: Path, port: int, http: str) -> LaunchedProcess:
 
 
 def _replace(text: str, pattern: str, replacement: str) -> str:
-    text, found = re.subn(pattern, replacement, text)
-    if found != 1:
-        raise ValueError(f"the configuration has {pattern!r} {found} times, not once")
+    text, count = re.subn(pattern, replacement, text)
+    if count != 1:
+        raise ValueError(f"the configuration has {pattern!r} {count} times, not once")
     return text
 
 

@@ -43,8 +43,8 @@ def exchange(port: int, data: bytes, *, is_cut: bool = False) -> bytes:
 
 def status_of(answer: bytes) -> int:
     """Return the status of a response; `CLOSED` if there is none."""
-    found = _STATUS.match(answer)
-    return int(found[1]) if found else CLOSED
+    match = _STATUS.match(answer)
+    return int(match[1]) if match else CLOSED
 
 
 def handshake(line: socket.socket, *headers: bytes) -> bytes:

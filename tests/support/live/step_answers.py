@@ -30,9 +30,9 @@ def view_queries(rpc: Rpc, contract: str) -> list[TagQuery]:
 
 def read_pending(process: int, rpc: Rpc, queries: list[TagQuery]) -> StepAnswers:
     """Return the results of one batch, and therefore one view."""
-    status, *found = answers(rpc, [("foreseal_status", []), *queries], "pending")
+    status, *replies = answers(rpc, [("foreseal_status", []), *queries], "pending")
     position = int(status["block"], 16), int(status["index"], 16)
-    return StepAnswers(process, position, status["hash"], found)
+    return StepAnswers(process, position, status["hash"], replies)
 
 
 def compare_with_sealed(
@@ -60,8 +60,8 @@ def compare_with_sealed(
     return compared
 
 
-def _assert_same(queries: list[TagQuery], seen: StepAnswers, found: list[Any]) -> int:
+def _assert_same(queries: list[TagQuery], seen: StepAnswers, current_answers: list[Any]) -> int:
     """Assert that the results equal earlier ones; return their number."""
-    for (method, _), before, now in zip(queries, seen.answers, found, strict=True):
+    for (method, _), before, now in zip(queries, seen.answers, current_answers, strict=True):
         assert now == before, f"{method} at {seen.position} of process {seen.process}"
-    return len(found)
+    return len(current_answers)

@@ -49,8 +49,8 @@ def answers(rpc: Rpc, queries: list[TagQuery], block: Any) -> list[Any]:
         {"jsonrpc": "2.0", "id": ident, "method": method, "params": named(params, block)}
         for ident, (method, params) in enumerate(queries)
     ]
-    found = rpc.post(json.dumps(requests).encode()).json()
-    return [answer.get("result", answer.get("error")) for answer in found]
+    replies = rpc.post(json.dumps(requests).encode()).json()
+    return [answer.get("result", answer.get("error")) for answer in replies]
 
 
 def named(params: list[Any], block: Any) -> list[Any]:

@@ -64,6 +64,6 @@ def path_argument(path: str, parameter: str) -> str:
     """Return the argument for a path parameter: `order_id` for `/v1/orders/{id}`."""
     if parameter != "id":
         return parameter
-    found = re.search(r"/([a-z-]+)/\{id\}", path)
-    assert found is not None, path
-    return f"{_SINGULAR[found[1]]}_id"
+    match = re.search(r"/([a-z-]+)/\{id\}", path)
+    assert match is not None, path
+    return f"{_SINGULAR[match[1]]}_id"

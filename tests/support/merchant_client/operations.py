@@ -55,12 +55,12 @@ class Operation:
     """True if a response with the status 503 has the same type."""
 
 
-def operations(found: dict[str, Any]) -> Iterator[Operation]:
+def operations(openapi: dict[str, Any]) -> Iterator[Operation]:
     """Yield the operations that the clients have."""
-    for path, methods in found["paths"].items():
+    for path, methods in openapi["paths"].items():
         for method, operation in methods.items():
             if operation["operationId"] not in OMITTED:
-                yield _operation(found["components"]["schemas"], path, method, operation)
+                yield _operation(openapi["components"]["schemas"], path, method, operation)
 
 
 def _operation(schemas: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> Operation:
@@ -99,10 +99,10 @@ def reference_name(schema: dict[str, Any]) -> str:
     return str(schema["$ref"]).removeprefix(REFERENCE)
 
 
-def used_schemas(found: list[Operation], schemas: dict[str, Any]) -> dict[str, Any]:
+def used_schemas(all_operations: list[Operation], schemas: dict[str, Any]) -> dict[str, Any]:
     """Return the schemas of the results and of the arguments, in the order of the document."""
-    fields = [field.schema for each in found for field in (*each.path_fields, *each.query, *each.body)]
-    pending: list[Any] = [*fields, *({"$ref": REFERENCE + each.result} for each in found if each.result)]
+    fields = [field.schema for each in all_operations for field in (*each.path_fields, *each.query, *each.body)]
+    pending: list[Any] = [*fields, *({"$ref": REFERENCE + each.result} for each in all_operations if each.result)]
     used: set[str] = set()
     while pending:
         each = pending.pop()

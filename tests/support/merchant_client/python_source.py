@@ -18,19 +18,19 @@ _ADMINISTRATION_PATHS = ("/v1/api-keys", "/v1/deliveries", "/v1/statistics", "/v
 
 def python_sources(document: dict[str, Any]) -> dict[str, str]:
     """Return the formatted sources by file name."""
-    found = list(operations(document))
-    schemas = used_schemas(found, document["components"]["schemas"])
+    all_operations = list(operations(document))
+    schemas = used_schemas(all_operations, document["components"]["schemas"])
     return {
         "values.py": _formatted(_values(schemas)),
         "types.py": _formatted(_types(schemas)),
         "administration.py": _formatted(_module("administration", "the administration", schemas)),
         "health.py": _formatted(_module("health", "the health check", schemas)),
-        "iterators.py": _formatted(_iterators(found, schemas, "")),
-        "async_iterators.py": _formatted(_iterators(found, schemas, "async ")),
-        "administration_methods.py": _formatted(_administration_methods(found, schemas, "")),
-        "async_administration_methods.py": _formatted(_administration_methods(found, schemas, "async ")),
-        "methods.py": _formatted(_methods(found, schemas, "")),
-        "async_methods.py": _formatted(_methods(found, schemas, "async ")),
+        "iterators.py": _formatted(_iterators(all_operations, schemas, "")),
+        "async_iterators.py": _formatted(_iterators(all_operations, schemas, "async ")),
+        "administration_methods.py": _formatted(_administration_methods(all_operations, schemas, "")),
+        "async_administration_methods.py": _formatted(_administration_methods(all_operations, schemas, "async ")),
+        "methods.py": _formatted(_methods(all_operations, schemas, "")),
+        "async_methods.py": _formatted(_methods(all_operations, schemas, "async ")),
     }
 
 
@@ -72,8 +72,8 @@ def _types(schemas: dict[str, Any]) -> Iterator[str]:
 def _module(module: str, topic: str, schemas: dict[str, Any]) -> Iterator[str]:
     yield f'"""Types of {topic}.\n\n{_NOTICE}\n"""\n'
     yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
-    found = {name: schema for name, schema in schemas.items() if _module_of(name) == module}
-    text = "\n".join(_classes(found))
+    own_schemas = {name: schema for name, schema in schemas.items() if _module_of(name) == module}
+    text = "\n".join(_classes(own_schemas))
     yield from _imports(schemas, text)
     yield f"\n{text}"
 
@@ -127,33 +127,38 @@ def _quoted(kind: str, required: bool) -> str:
     )
 
 
-def _iterators(found: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
+def _iterators(all_operations: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
     kind, transport = ("n async", "AsyncTransport") if prefix else (" blocking", "Transport")
     yield f'"""Iteration over lists by a{kind} client.\n\n{_NOTICE}\n"""\n'
     iterator = "AsyncIterator" if prefix else "Iterator"
     yield f"from collections.abc import {iterator}\nfrom typing import Literal\n"
     yield f"from foreseal.merchant.{'async_transport' if prefix else 'transport'} import {transport}, segment"
-    text = "\n".join(line for each in found for line in _iteration(each, iterator))
+    text = "\n".join(line for each in all_operations for line in _iteration(each, iterator))
     yield from _imports(schemas, text)
     yield f"\nclass {'Async' if prefix else ''}PageIterators({transport}):"
     yield '    """One method for each list of the API."""\n'
     yield text
 
 
-def _methods(found: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
-    rest = [each for each in found if not each.path.startswith(_ADMINISTRATION_PATHS)]
+def _methods(all_operations: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
+    rest = [each for each in all_operations if not each.path.startswith(_ADMINISTRATION_PATHS)]
     bases = "administration_methods", "AdministrationMethods"
     yield from _method_class(rest, schemas, prefix, "MerchantMethods", bases, "operation")
 
 
-def _administration_methods(found: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
-    some = [each for each in found if each.path.startswith(_ADMINISTRATION_PATHS)]
+def _administration_methods(all_operations: list[Operation], schemas: dict[str, Any], prefix: str) -> Iterator[str]:
+    some = [each for each in all_operations if each.path.startswith(_ADMINISTRATION_PATHS)]
     bases = "iterators", "PageIterators"
     yield from _method_class(some, schemas, prefix, "AdministrationMethods", bases, "operation of the administration")
 
 
 def _method_class(
-    found: list[Operation], schemas: dict[str, Any], prefix: str, name: str, base: tuple[str, str], subject: str
+    own_operations: list[Operation],
+    schemas: dict[str, Any],
+    prefix: str,
+    name: str,
+    base: tuple[str, str],
+    subject: str,
 ) -> Iterator[str]:
     kind = "n async" if prefix else " blocking"
     yield f'"""Methods of a{kind} client, one for each {subject}.\n\n{_NOTICE}\n"""\n'
@@ -163,7 +168,7 @@ def _method_class(
     yield f"from collections.abc import {iterator}, Sequence\nfrom typing import Literal\n"
     yield f"from foreseal.merchant.{module} import {parent}"
     yield f"from foreseal.merchant.{'async_transport' if prefix else 'transport'} import segment"
-    text = "\n".join(line for each in found for line in _method(each, prefix, iterator))
+    text = "\n".join(line for each in own_operations for line in _method(each, prefix, iterator))
     yield from _imports(schemas, text)
     yield f"\nclass {'Async' if prefix else ''}{name}({parent}):"
     yield f'    """One method for each {subject}."""\n'

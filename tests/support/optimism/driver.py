@@ -94,16 +94,16 @@ class Driver:
             # The acknowledgement in `go_back` was lost.
             self.chain.pop()
         self._going_back = False
-        found = [latest]
-        while found[-1].number > (self.head.number if self.chain else 0):
-            found.append(self._block(hex(found[-1].number - 1)))
-        found.reverse()
+        blocks = [latest]
+        while blocks[-1].number > (self.head.number if self.chain else 0):
+            blocks.append(self._block(hex(blocks[-1].number - 1)))
+        blocks.reverse()
         if self.chain:
             # The acknowledgement of a new head may be lost as well.
-            assert found[0] == self.head, f"the head {self.head} was acknowledged, the node has {found[0]}"
-            self.chain += found[1:]
+            assert blocks[0] == self.head, f"the head {self.head} was acknowledged, the node has {blocks[0]}"
+            self.chain += blocks[1:]
         else:
-            self.chain = found
+            self.chain = blocks
         self.safe, self.finalized = (self._number(tag) for tag in ("safe", "finalized"))
         self.payload = None
         if self.finished is not None and self.finished["blockHash"] == self.head.hash:
@@ -122,9 +122,9 @@ class Driver:
     def finish(self) -> dict[str, Any]:
         """Return the execution payload of the open payload, which gets no further steps (`engine_getPayload`)."""
         assert self.payload is not None
-        found: dict[str, Any] = self.engine(self._fork.get_payload, self.payload.id)["executionPayload"]
-        self.finished = found
-        return found
+        payload: dict[str, Any] = self.engine(self._fork.get_payload, self.payload.id)["executionPayload"]
+        self.finished = payload
+        return payload
 
     def seal(self) -> dict[str, Any]:
         """Make the open payload the head; return its execution payload."""
@@ -218,8 +218,8 @@ class Driver:
 
     def _number(self, tag: str) -> int:
         """Return the number of a block by tag; 0 if the node has none yet."""
-        found = self.engine.find_block(tag)
-        return 0 if found is None else _block_id(found).number
+        block = self.engine.find_block(tag)
+        return 0 if block is None else _block_id(block).number
 
 
 class PlainDriver(Driver):

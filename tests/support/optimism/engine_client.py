@@ -52,9 +52,9 @@ class EngineClient(Rpc):
 
     def block(self, tag: str) -> dict[str, Any]:
         """Return a block that exists, with the hashes of its transactions."""
-        found = self.find_block(tag)
-        assert found is not None, f"there is no {tag} block"
-        return found
+        block = self.find_block(tag)
+        assert block is not None, f"there is no {tag} block"
+        return block
 
     def update_fork_choice(
         self,
@@ -81,14 +81,14 @@ class EngineClient(Rpc):
         result = self.update_fork_choice(head, safe, finalized, attributes)
         assert result["payloadStatus"]["status"] == "VALID", result
         assert (result["payloadId"] is None) == (attributes is None), result
-        found: str | None = result["payloadId"]
-        return found
+        payload_id: str | None = result["payloadId"]
+        return payload_id
 
     def begin_payload(self, parent: str, attributes: dict[str, Any]) -> str:
         """Begin a block on `parent` and return the id of its payload."""
-        found = self.choose_head(parent, attributes=attributes)
-        assert found is not None
-        return found
+        payload_id = self.choose_head(parent, attributes=attributes)
+        assert payload_id is not None
+        return payload_id
 
     def new_payload(self, payload: dict[str, Any], beacon_root: str, requests: Sequence[str] = ()) -> dict[str, Any]:
         """Call `engine_newPayloadV4` with a block; return its payload status."""

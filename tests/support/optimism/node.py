@@ -51,8 +51,8 @@ class OptimismNode(LiveNode):
 
 def connect_engine(node: LiveNode, secret_file: Path) -> BlockClient:
     """Return a client of the Engine API of a node, at the address in its log."""
-    found = wait_for(lambda: _ENGINE.search(node.printed), _SECONDS, "engine address", lambda: node.printed)
-    return BlockClient(f"http://{found[1]}", read_secret(secret_file))
+    match = wait_for(lambda: _ENGINE.search(node.printed), _SECONDS, "engine address", lambda: node.printed)
+    return BlockClient(f"http://{match[1]}", read_secret(secret_file))
 
 
 def engine_command(folder: Path, genesis: Genesis, *arguments: str) -> list[str]:

@@ -10,8 +10,8 @@ SECONDS = 30.0
 
 def wait_for_receipt(rpc: Rpc, sent: str) -> dict[str, Any]:
     """Wait until a transaction is in the pending or a sealed block, and return its receipt."""
-    found: dict[str, Any] = wait_for(lambda: rpc("eth_getTransactionReceipt", sent), SECONDS, f"receipt of {sent}")
-    return found
+    receipt: dict[str, Any] = wait_for(lambda: rpc("eth_getTransactionReceipt", sent), SECONDS, f"receipt of {sent}")
+    return receipt
 
 
 def wait_for_pending_count(rpc: Rpc, count: int) -> None:

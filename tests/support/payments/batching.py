@@ -43,10 +43,10 @@ def unmatched(shop: Shop) -> list[tuple[Reason, int]]:
 
 def check_books(shop: Shop) -> None:
     """Check that the ledger has what the contract received, and that the contract forwarded the captures."""
-    found, amounts = shop.balance(), [each.amount for each in captured_by_contract(shop.chain)]
-    assert found.faults == ()
-    assert found.received == found.captured + found.unmatched == sum(amounts)
-    assert found.captured == sum(each.amount for each in received(shop.chain))
+    balance, amounts = shop.balance(), [each.amount for each in captured_by_contract(shop.chain)]
+    assert balance.faults == ()
+    assert balance.received == balance.captured + balance.unmatched == sum(amounts)
+    assert balance.captured == sum(each.amount for each in received(shop.chain))
     assert held(shop, BATCH_CAPTURE) == 0
 
 

@@ -11,8 +11,8 @@ EURO = "0x00000000000000000000000000000000000e1120"
 
 def account(number: int) -> LocalAccount:
     """Return the account whose key is this number."""
-    found: LocalAccount = Account.from_key(number.to_bytes(32, "big"))
-    return found
+    signer: LocalAccount = Account.from_key(number.to_bytes(32, "big"))
+    return signer
 
 
 SHOP = account(1_001)

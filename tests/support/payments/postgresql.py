@@ -22,8 +22,8 @@ _START_TIME = 60.0
 
 def programs() -> Path | None:
     """Return the folder with `initdb` and `postgres`; None if there is none."""
-    found = shutil.which("initdb")
-    places = [*_PLACES, *([Path(found).parent] if found else [])]
+    initdb = shutil.which("initdb")
+    places = [*_PLACES, *([Path(initdb).parent] if initdb else [])]
     return next((each for each in places if (each / "initdb").exists() and (each / "postgres").exists()), None)
 
 

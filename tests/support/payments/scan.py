@@ -77,9 +77,9 @@ def incoming(chain: AnyChain) -> list[Movement]:
     Without transfers of 0 as well, which no service stores: they need no balance.
     """
     shop, contract = SHOP.address.lower(), BATCH_CAPTURE.lower()
-    found = [each for each in movements(chain) if each.recipient in (shop, contract) and each.amount > 0]
-    batches = {each.hash for each in found if each.recipient == contract}
-    return [each for each in found if each.sender != contract or each.hash not in batches]
+    transfers = [each for each in movements(chain) if each.recipient in (shop, contract) and each.amount > 0]
+    batches = {each.hash for each in transfers if each.recipient == contract}
+    return [each for each in transfers if each.sender != contract or each.hash not in batches]
 
 
 def is_sweep(movement: Movement) -> bool:

@@ -88,10 +88,16 @@ class ShopBalance:
     granted: int = 0
 
     @classmethod
-    def from_balance(cls, found: Balance) -> "ShopBalance":
-        sums = found.total()
+    def from_balance(cls, ledger_balance: Balance) -> "ShopBalance":
+        sums = ledger_balance.total()
         return cls(
-            sums.received, sums.captured, sums.unmatched, sums.refunded, sums.reserved, found.faults, sums.granted
+            sums.received,
+            sums.captured,
+            sums.unmatched,
+            sums.refunded,
+            sums.reserved,
+            ledger_balance.faults,
+            sums.granted,
         )
 
 

@@ -66,8 +66,8 @@ class Member(FakeNode):
         if self._follow is None:
             return (False, "replaying") if (self._folder / "replaying").exists() else (True, "")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            found = line.connect_ex(self._follow) == 0
-        return (True, "") if found else (False, "the sequencer is not reachable")
+            is_reachable = line.connect_ex(self._follow) == 0
+        return (True, "") if is_reachable else (False, "the sequencer is not reachable")
 
     def health(self) -> tuple[bool, str]:
         return self.ready() if self._follow else (True, "")

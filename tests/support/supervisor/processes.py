@@ -58,15 +58,15 @@ class Group:
 
     def client_of_each(self) -> "dict[int, Client]":
         """Open a connection to each worker; return them by the worker's process ID."""
-        found: dict[int, Client] = {}
+        clients: dict[int, Client] = {}
 
         def poll() -> bool:
             client = self.client()
-            found.setdefault(client("pid"), client)
-            return len(found) == self.workers
+            clients.setdefault(client("pid"), client)
+            return len(clients) == self.workers
 
         wait_for(poll, SECONDS, "answer of each worker")
-        return found
+        return clients
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send it a signal and return its exit code."""

@@ -119,9 +119,9 @@ def _compare_places(rpc: Rpc, record: Record, faults: Record) -> int:
 def _check_same(faults: Record, what: str, seen: Step, now: Step) -> None:
     if now == seen:
         return
-    gone = set(seen.transactions) - set(now.transactions)
-    if gone:
-        faults.fault("lost", f"{what}: transactions {sorted(gone)}")
+    missing = set(seen.transactions) - set(now.transactions)
+    if missing:
+        faults.fault("lost", f"{what}: transactions {sorted(missing)}")
     elif now.transactions != seen.transactions:
         faults.fault("reordered", f"{what}: {seen.transactions} is {now.transactions}")
     else:

@@ -53,8 +53,8 @@ class WorkersNode:
         more = ("--workers", str(workers), "--admin", "127.0.0.1:0", *logged, *arguments)
         self.command = [*command_with(values), "run", *common, *more]
         self.live = LiveNode(wrap(self.command))
-        found = wait_for(lambda: _ADMIN.search(self.live.printed), SECONDS, "admin URL")
-        self.sequencer = Rpc(found[1])
+        match = wait_for(lambda: _ADMIN.search(self.live.printed), SECONDS, "admin URL")
+        self.sequencer = Rpc(match[1])
         """The process that the workers follow, by its admin listener."""
         self._open: list[Rpc] = []
 
@@ -78,18 +78,18 @@ class WorkersNode:
 
     def each(self) -> list[Rpc]:
         """Return a connection to each worker."""
-        found: dict[int, Rpc] = {}
+        clients: dict[int, Rpc] = {}
 
         def poll() -> bool:
             rpc = self.rpc()
             if rpc.request("GET", "/readyz").status == 200:
                 pid = server_of(rpc, self.pids("worker"))
                 if pid is not None:
-                    found.setdefault(pid, rpc)
-            return len(found) == self.workers
+                    clients.setdefault(pid, rpc)
+            return len(clients) == self.workers
 
-        wait_for(poll, SECONDS, "connection to each worker", lambda: f"{found}\n{self.live.printed[-2000:]}")
-        return list(found.values())
+        wait_for(poll, SECONDS, "connection to each worker", lambda: f"{clients}\n{self.live.printed[-2000:]}")
+        return list(clients.values())
 
     def close(self) -> None:
         """Close all connections."""

@@ -107,8 +107,8 @@ def test_separate_cycles_are_separate_groups() -> None:
 def test_modules_of_each_crate_are_found() -> None:
     units = {unit.name: unit for unit in measure()}
     # Files that hold modules' declarations or tests are no modules: a few in each crate.
-    found = {name: len(unit.graph) / unit.files for name, unit in units.items()}
-    assert all(share > 0.5 for share in found.values()), found
+    shares = {name: len(unit.graph) / unit.files for name, unit in units.items()}
+    assert all(share > 0.5 for share in shares.values()), shares
     assert sum(len(unit.graph) for unit in units.values()) > 700
     edges = {name: sum(map(len, unit.graph.values())) for name, unit in units.items() if len(unit.graph) > 5}
     assert all(edges.values()), edges

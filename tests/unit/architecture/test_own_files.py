@@ -45,17 +45,17 @@ def tracked() -> list[str]:
 
 def test_no_folder_or_file_is_of_a_library(tracked: list[str]) -> None:
     assert len(tracked) > 2000
-    found = [path for path in tracked if FOREIGN_FOLDERS & set(path.split("/")) or path.endswith(FOREIGN_ENDINGS)]
-    assert found == [OWN_C]
+    paths = [path for path in tracked if FOREIGN_FOLDERS & set(path.split("/")) or path.endswith(FOREIGN_ENDINGS)]
+    assert paths == [OWN_C]
 
 
 def test_no_file_has_a_notice_of_another_project(tracked: list[str]) -> None:
-    found = [
+    paths = [
         path
         for path in tracked
         if path not in NOTICES and NOTICE.search((ROOT / path).read_bytes().decode(errors="replace"))
     ]
-    assert not found
+    assert not paths
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ DOCUMENT_TYPES = {
 
 def trees() -> dict[str, ast.Module]:
     """Return the parsed modules by dotted name."""
-    found = {}
+    modules = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
-    return found
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
+    return modules
 
 
 def imported(tree: ast.Module) -> set[str]:
@@ -79,4 +79,4 @@ def test_each_type_name_occurs_once() -> None:
         for name in type_names(tree) if module not in DOCUMENT_TYPES else ():
             modules[name].append(module)
     assert len(modules) > 300
-    assert not {name: found for name, found in modules.items() if len(found) > 1}
+    assert not {name: origins for name, origins in modules.items() if len(origins) > 1}

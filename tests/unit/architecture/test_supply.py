@@ -63,8 +63,8 @@ def test_only_listed_packages_have_several_versions(packages: list[dict[str, Any
     for package in packages:
         versions[package["name"]].add(package["version"])
     listed = {tuple(rule["crate"].split("@")) for rule in RULES["bans"]["skip"]}
-    several = {(name, version) for name, found in versions.items() if len(found) > 1 for version in found}
-    assert not [name for name, found in versions.items() if len({(name, each) for each in found} - listed) > 1]
+    several = {(name, version) for name, locked in versions.items() if len(locked) > 1 for version in locked}
+    assert not [name for name, locked in versions.items() if len({(name, each) for each in locked} - listed) > 1]
     assert not listed - several, "these have one version now: remove them from deny.toml"
 
 

@@ -11,15 +11,15 @@ IMPORTS = imports_by_module(ROOT / "python")
 
 
 def test_every_third_party_import_is_declared_by_its_extra() -> None:
-    found = {
+    imports = {
         (module, extra_of(module), each.top)
         for module, imports in IMPORTS.items()
         for each in imports
         if each.is_third_party
     }
-    assert {extra for _, extra, _ in found} == {None, *EXTRAS.values()}
-    assert {"click", "httpx", "sqlalchemy", "web3", "x402"} <= {package for _, _, package in found}
-    missing = [f"{module}: {package}" for module, extra, package in found if package not in declared(extra)]
+    assert {extra for _, extra, _ in imports} == {None, *EXTRAS.values()}
+    assert {"click", "httpx", "sqlalchemy", "web3", "x402"} <= {package for _, _, package in imports}
+    missing = [f"{module}: {package}" for module, extra, package in imports if package not in declared(extra)]
     assert not missing, "declare these packages in the extra of the module (architecture/third_party.py)"
 
 
@@ -37,7 +37,7 @@ def test_every_extra_exists_for_a_module() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         ("import a.b", Import("a.b", True)),
         ("from a import b", Import("a.b", True)),
@@ -49,8 +49,8 @@ def test_every_extra_exists_for_a_module() -> None:
         ("def f():\n    return importlib.import_module('a')", Import("a", False)),
     ],
 )
-def test_imports_are_found_in_functions_and_calls(source: str, found: Import) -> None:
-    assert list(find_imports(ast.parse(source))) == [found]
+def test_imports_are_found_in_functions_and_calls(source: str, expected: Import) -> None:
+    assert list(find_imports(ast.parse(source))) == [expected]
 
 
 def test_imports_for_type_checkers_do_not_count() -> None:

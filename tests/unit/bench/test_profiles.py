@@ -59,7 +59,7 @@ def test_stacks_begin_with_thread_and_process_and_are_counted() -> None:
 def test_width_is_the_share_of_samples_and_callees_are_below() -> None:
     drawn = draw_flame_graph("<row>, node", read_stacks(SCRIPT))
     shape = re.compile(r'<title>([^<]*)</title><rect class="(\w+)" x="([\d.]+)" y="(\d+)" width="([\d.]+)"')
-    boxes = {found[1]: found.groups()[1:] for found in shape.finditer(drawn)}
+    boxes = {match[1]: match.groups()[1:] for match in shape.finditer(drawn)}
     assert boxes["foreseal-submis, process 6281: 1 samples, 33.3 %"] == ("thread", "0.0", "58", "400.0")
     assert boxes["python, process 6280: 2 samples, 66.7 %"] == ("thread", "400.0", "58", "800.0")
     kinds = {title.partition(" (")[0]: kind for title, (kind, *_) in boxes.items()}

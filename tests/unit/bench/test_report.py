@@ -54,8 +54,12 @@ def test_spread_of_a_bar_reaches_from_the_slowest_to_the_fastest_run() -> None:
 
 
 def test_columns_and_marks_of_latencies_share_one_axis() -> None:
-    found = Distribution("a", {"1": 10, "10": 5}, {"p50_ms": 1.0, "p90_ms": 10.0, "p99_ms": 100.0, "p999_ms": 100.0})
-    drawn = draw_distributions("", [DistributionGroup("row", [found, Distribution("b", {"100": 1}, {})])], ["a", "b"])
+    distribution = Distribution(
+        "a", {"1": 10, "10": 5}, {"p50_ms": 1.0, "p90_ms": 10.0, "p99_ms": 100.0, "p999_ms": 100.0}
+    )
+    drawn = draw_distributions(
+        "", [DistributionGroup("row", [distribution, Distribution("b", {"100": 1}, {})])], ["a", "b"]
+    )
     columns = [float(x) for x in re.findall(r"M([\d.]+) \d+v-", drawn)]
     heights = [float(height) for height in re.findall(r"v-([\d.]+)h", drawn)]
     marks = [float(x) for x in re.findall(r'class="quantile" d="M([\d.]+)', drawn)]
@@ -79,12 +83,12 @@ def cell(node: str, rate: float, cpu: float | None, ratio: float | None) -> dict
     )
 
 
-def report(**found: Any) -> dict[str, Any]:
+def report(**sections: Any) -> dict[str, Any]:
     """Return a report with these results."""
     origin = dict.fromkeys(("commit", "dirty", "versions", "extent", "shape"), "x")
     machine = {"processor": "<cpu>", "cores": 2, "load": 0.5}
     named = {"date": "now", "peer": "b", "command": "c", "nodes": [{"name": "a"}, {"name": "b"}], "generator": []}
-    return {**origin, "machine": machine, **named, **found}
+    return {**origin, "machine": machine, **named, **sections}
 
 
 def test_page_shows_cost_next_to_the_ratio_and_the_spread_of_the_runs() -> None:

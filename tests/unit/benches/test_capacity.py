@@ -30,9 +30,9 @@ def test_costs_of_a_transaction_are_fitted_over_workers() -> None:
     points = [
         {"workers": count, "sequencer": 100e-6 + 20e-6 * count, "serial": 40e-6, "worker": 50e-6} for count in (2, 4, 8)
     ]
-    found = send_cost(points)
-    assert (found.sequencer, found.sequencer_per_worker) == pytest.approx((100e-6, 20e-6))
-    assert (found.serial, found.serial_per_worker, found.worker) == pytest.approx((40e-6, 0.0, 50e-6))
+    cost = send_cost(points)
+    assert (cost.sequencer, cost.sequencer_per_worker) == pytest.approx((100e-6, 20e-6))
+    assert (cost.serial, cost.serial_per_worker, cost.worker) == pytest.approx((40e-6, 0.0, 50e-6))
 
 
 def test_workers_are_limited_by_the_sequencer() -> None:
@@ -43,21 +43,21 @@ def test_workers_are_limited_by_the_sequencer() -> None:
 
 
 def test_each_process_has_a_core_of_its_own_if_there_are_enough() -> None:
-    found = place(range(16), 8)
-    assert found.is_parallel
-    assert found.sequencer == (0,)
-    assert found.workers == tuple((core,) for core in range(1, 9))
-    assert found.generators == tuple(range(9, 16))
+    placement = place(range(16), 8)
+    assert placement.is_parallel
+    assert placement.sequencer == (0,)
+    assert placement.workers == tuple((core,) for core in range(1, 9))
+    assert placement.generators == tuple(range(9, 16))
 
 
 @pytest.mark.parametrize(("cores", "workers"), [(2, 1), (2, 12), (4, 8), (1, 2)])
 def test_workers_share_the_upper_cores_if_there_are_few(cores: int, workers: int) -> None:
-    found = place(range(cores), workers)
-    assert not found.is_parallel
-    assert len(found.workers) == workers
-    assert len(set(found.workers)) == 1
-    assert found.generators == found.sequencer
-    assert cores == 1 or not set(found.workers[0]) & set(found.generators)
+    placement = place(range(cores), workers)
+    assert not placement.is_parallel
+    assert len(placement.workers) == workers
+    assert len(set(placement.workers)) == 1
+    assert placement.generators == placement.sequencer
+    assert cores == 1 or not set(placement.workers[0]) & set(placement.generators)
 
 
 def test_processor_time_is_counted_by_thread() -> None:
@@ -74,15 +74,15 @@ def trial(rate: float, highest: float) -> Trial:
 
 @pytest.mark.parametrize("highest", [1_000.0, 1_700.0, 9_999.0])
 def test_highest_rate_is_found_within_its_bisections(highest: float) -> None:
-    found, trials = find_highest(lambda rate: trial(rate, highest), 1_000.0)
-    assert found <= highest < found * 1.1
-    assert found == max(each.rate for each in trials if each.passed)
+    capacity, trials = find_highest(lambda rate: trial(rate, highest), 1_000.0)
+    assert capacity <= highest < capacity * 1.1
+    assert capacity == max(each.rate for each in trials if each.passed)
 
 
 def test_highest_rate_is_reduced_until_a_long_trial_passes() -> None:
-    found, trials = confirm(lambda rate: trial(rate, 900.0), 1_000.0)
+    capacity, trials = confirm(lambda rate: trial(rate, 900.0), 1_000.0)
     assert [round(each.rate) for each in trials] == [1_000, 920, 846]
-    assert found == trials[-1].rate
+    assert capacity == trials[-1].rate
 
 
 def test_confirmation_fails_below_half_of_the_rate() -> None:

@@ -31,9 +31,9 @@ def append_body(sequence: int, records: bytes) -> bytes:
 
 def test_version_is_that_of_the_core() -> None:
     source = (ROOT / "rust_core/replication/src/wire/request.rs").read_text()
-    found = re.search(r"VERSION: u32 = (\d+);", source)
-    assert found is not None
-    assert int(found[1]) == WIRE_VERSION
+    match = re.search(r"VERSION: u32 = (\d+);", source)
+    assert match is not None
+    assert int(match[1]) == WIRE_VERSION
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 2**32, 2**63])
@@ -50,8 +50,8 @@ def test_varint_without_end_is_rejected() -> None:
 def test_frames_arrive_complete_from_single_bytes() -> None:
     data = encode_frame(1, b"welcome") + numbered(APPEND, b"one", 0) + numbered(APPEND, b"two", 1)
     buffer = FrameBuffer()
-    found = [frame for byte in data for frame in buffer.feed(bytes([byte]))]
-    assert [frame.body for frame in found] == [b"welcome", b"one", b"two"]
+    frames = [frame for byte in data for frame in buffer.feed(bytes([byte]))]
+    assert [frame.body for frame in frames] == [b"welcome", b"one", b"two"]
 
 
 def test_missing_frame_is_rejected() -> None:

@@ -21,9 +21,9 @@ steps_total_other 9
 
 
 def read() -> Histogram:
-    found = read_histogram(PAGE, "append_seconds")
-    assert found is not None
-    return found
+    histogram = read_histogram(PAGE, "append_seconds")
+    assert histogram is not None
+    return histogram
 
 
 def test_page_without_the_name_has_no_histogram() -> None:
@@ -31,9 +31,9 @@ def test_page_without_the_name_has_no_histogram() -> None:
 
 
 def test_quantile_is_interpolated_within_its_bucket() -> None:
-    found = read()
-    assert found.quantile_ms(0.45) == pytest.approx(5.5)
-    assert found.quantile_ms(0.945) == pytest.approx(55)
+    histogram = read()
+    assert histogram.quantile_ms(0.45) == pytest.approx(5.5)
+    assert histogram.quantile_ms(0.945) == pytest.approx(55)
 
 
 def test_quantile_beyond_the_last_bound_is_that_bound() -> None:
@@ -41,8 +41,8 @@ def test_quantile_beyond_the_last_bound_is_that_bound() -> None:
 
 
 def test_histogram_without_observations_has_no_quantile() -> None:
-    found = read()
-    assert found.since(found).figures() == {"count": 0, "mean_ms": None, "p50_ms": None, "p99_ms": None}
+    histogram = read()
+    assert histogram.since(histogram).figures() == {"count": 0, "mean_ms": None, "p50_ms": None, "p99_ms": None}
 
 
 def test_sum_of_histograms_counts_all_observations() -> None:

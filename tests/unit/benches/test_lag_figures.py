@@ -15,9 +15,9 @@ def test_transaction_that_was_not_shown_is_an_error() -> None:
 
 
 def test_histogram_counts_every_lag_once() -> None:
-    found = [-0.001, 0.001, 0.0015, 0.03, 2.0]
-    counts = lag_histogram(found)
-    assert sum(counts.values()) == len(found)
+    durations = [-0.001, 0.001, 0.0015, 0.03, 2.0]
+    counts = lag_histogram(durations)
+    assert sum(counts.values()) == len(durations)
     assert (counts["<= 1 ms"], counts["<= 2 ms"], counts["<= 50 ms"], counts["> 1000 ms"]) == (2, 1, 1, 1)
 
 

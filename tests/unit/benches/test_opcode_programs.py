@@ -117,24 +117,24 @@ def test_other_durations_are_errors(text: str) -> None:
 
 
 def test_genesis_has_the_gas_and_the_contracts() -> None:
-    found = genesis(1_000, {0xC0DE: b"\x5b\x00"})
-    assert found["gasLimit"] == "0x3e8"
-    assert found["alloc"] == {f"0x{0xC0DE:040x}": {"balance": "0x1", "code": "0x5b00"}}
-    assert found["config"]["osakaTime"] == 0
+    document = genesis(1_000, {0xC0DE: b"\x5b\x00"})
+    assert document["gasLimit"] == "0x3e8"
+    assert document["alloc"] == {f"0x{0xC0DE:040x}": {"balance": "0x1", "code": "0x5b00"}}
+    assert document["config"]["osakaTime"] == 0
 
 
 def test_summary_names_the_slowest_rows_and_missed_targets() -> None:
-    found = summary(_FIGURES)
-    assert found["slowest"] == ["KZG a valid proof", "SHA256 1 KiB", "ADD small"]
-    assert (found["below_min_mgas_s"], found["below_geth"]) == (["KZG a valid proof"], ["SHA256 1 KiB"])
-    assert found["reached"] == {"mgas_s": False, "ratio": False}
+    figures = summary(_FIGURES)
+    assert figures["slowest"] == ["KZG a valid proof", "SHA256 1 KiB", "ADD small"]
+    assert (figures["below_min_mgas_s"], figures["below_geth"]) == (["KZG a valid proof"], ["SHA256 1 KiB"])
+    assert figures["reached"] == {"mgas_s": False, "ratio": False}
     assert "Below geth: 1\n  SHA256 1 KiB: 300.0 M gas/s, geth 320.0, ratio 0.94" in report(_FIGURES)
 
 
 def test_rows_without_geth_miss_no_ratio() -> None:
-    found = summary([{**each, "geth_mgas_s": None, "ratio": None} for each in _FIGURES])
-    assert found["below_geth"] == []
-    assert found["reached"]["ratio"] is None
+    figures = summary([{**each, "geth_mgas_s": None, "ratio": None} for each in _FIGURES])
+    assert figures["below_geth"] == []
+    assert figures["reached"]["ratio"] is None
 
 
 class _Side:

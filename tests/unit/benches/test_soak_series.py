@@ -5,13 +5,13 @@ from benches.cluster.soak_series import MAX_ROWS, SoakSeries
 
 
 def series(count: int) -> SoakSeries:
-    found = SoakSeries()
+    soak = SoakSeries()
     for number in range(count):
-        found.add(
+        soak.add(
             number,
             [ProcessSample("etcd-1", 9_000_000, number * 1_000_000, 5_000_000), ProcessSample("leader", 7, 6, 8)],
         )
-    return found
+    return soak
 
 
 def test_summary_has_the_range_of_each_process() -> None:

@@ -50,13 +50,13 @@ def test_control_characters_of_other_machines_are_replaced(capsys: pytest.Captur
 
 
 def test_members_are_in_the_order_of_their_roles() -> None:
-    found = [
+    members = [
         member("gone", role="leader", error="timeout"),
         member("r", role="replica", latency_ms=1.0),
         member("s", latency_ms=1.0),
         member("l", role="leader", latency_ms=1.25, block=16, index=2, epoch=3),
     ]
-    _, *rows = member_rows(found, {"name": "l"})
+    _, *rows = member_rows(members, {"name": "l"})
     assert [row[:2] for row in rows] == [["l", "leader"], ["s", "standby"], ["r", "replica"], ["gone", "former leader"]]
     assert rows[0][5:] == ["3", "16.2", "-", "-", "1.2 ms"]
     assert rows[3][-1] == "unreachable"

@@ -18,7 +18,7 @@ Statuses = dict[str, list[Any]]
 @pytest.fixture
 def statuses(monkeypatch: pytest.MonkeyPatch) -> Statuses:
     """Return the statuses of each process by URL, of which the last is repeated."""
-    found: Statuses = {}
+    by_url: Statuses = {}
 
     class FakeEndpoint:
         def __init__(self, url: str, _: object = None) -> None:
@@ -33,14 +33,14 @@ def statuses(monkeypatch: pytest.MonkeyPatch) -> Statuses:
         def call(self, method: str) -> RpcAnswer:
             if method == "foreseal_handover":
                 return RpcAnswer({"successor": "node-2"}, 0.001)
-            answers = found.get(self.url)
+            answers = by_url.get(self.url)
             if not answers:
                 raise NodeError("io", f"{self.url} does not answer")
             return RpcAnswer(answers.pop(0) if len(answers) > 1 else answers[0], 0.001)
 
     monkeypatch.setattr(handover, "RpcEndpoint", FakeEndpoint)
     monkeypatch.setattr(handover, "_TIMEOUT", 1.0)
-    return found
+    return by_url
 
 
 def leader(rpc: Any = STANDBY, **fields: Any) -> dict[str, Any]:

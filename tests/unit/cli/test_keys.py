@@ -70,9 +70,9 @@ def test_a_key_is_revoked_by_its_name_or_its_id(tmp_path: Path, capsys: pytest.C
     keys_command(capsys, tmp_path, "revoke", "a")
     keys_command(capsys, tmp_path, "revoke", second)
     assert [key.state(NOW) for key in keys.read_keys(tmp_path / keys.KEY_FILE).values()] == ["revoked", "revoked"]
-    for gone in ("a", first, "c"):
-        message = refusal(capsys, "revoke", gone, "--datadir", tmp_path)
-        assert f"no active key has the id or name {gone}" in message
+    for id_or_name in ("a", first, "c"):
+        message = refusal(capsys, "revoke", id_or_name, "--datadir", tmp_path)
+        assert f"no active key has the id or name {id_or_name}" in message
     keys_command(capsys, tmp_path, "create", "a")
     assert len(keys.read_keys(tmp_path / keys.KEY_FILE)) == 3
 
@@ -151,9 +151,9 @@ def test_full_disk_leaves_the_keys_unchanged(
 
 def test_concurrently_created_keys_are_all_stored(tmp_path: Path) -> None:
     def add(name: str) -> None:
-        with update_keys(tmp_path) as found:
+        with update_keys(tmp_path) as stored_keys:
             key, _ = keys.create_key(name, 1)
-            found[key.id] = key
+            stored_keys[key.id] = key
 
     threads = [threading.Thread(target=add, args=(str(number),)) for number in range(20)]
     for thread in threads:

@@ -25,16 +25,16 @@ JOVIAN: dict[str, Any] = {
 
 def changed(path: str, value: Any) -> dict[str, Any]:
     """Return the configuration with another value at a path; `...` removes it."""
-    found = copy.deepcopy(JOVIAN)
+    config = copy.deepcopy(JOVIAN)
     *folders, name = path.split(".")
-    at = found
+    at = config
     for folder in folders:
         at = at[folder]
     if value is ...:
         at.pop(name)
     else:
         at[name] = value
-    return found
+    return config
 
 
 def test_fields_are_those_of_the_file() -> None:
@@ -47,14 +47,14 @@ def test_fields_are_those_of_the_file() -> None:
 
 
 def test_absent_system_parameters_are_zero() -> None:
-    found = changed("genesis.system_config", {"gasLimit": 30_000_000})
-    assert parse_rollup_config(found).eip1559_params == (0, 0)
-    assert parse_rollup_config(found).min_base_fee == 0
+    config = changed("genesis.system_config", {"gasLimit": 30_000_000})
+    assert parse_rollup_config(config).eip1559_params == (0, 0)
+    assert parse_rollup_config(config).min_base_fee == 0
 
 
 def test_parameters_are_denominator_and_elasticity() -> None:
-    found = changed("genesis.system_config.eip1559Params", "0x0000006400000004")
-    assert parse_rollup_config(found).eip1559_params == (100, 4)
+    config = changed("genesis.system_config.eip1559Params", "0x0000006400000004")
+    assert parse_rollup_config(config).eip1559_params == (100, 4)
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def test_fault_names_the_field(path: str, value: Any, words: str) -> None:
 
 
 def test_karst_requires_jovian() -> None:
-    found = changed("karst_time", 0) | {"jovian_time": None}
+    config = changed("karst_time", 0) | {"jovian_time": None}
     with pytest.raises(RollupConfigError, match="karst_time needs jovian_time"):
-        parse_rollup_config(found)
+        parse_rollup_config(config)
 
 
-@pytest.mark.parametrize("found", [None, 5, [], "x", {}])
-def test_other_json_is_not_a_rollup_configuration(found: Any) -> None:
+@pytest.mark.parametrize("value", [None, 5, [], "x", {}])
+def test_other_json_is_not_a_rollup_configuration(value: Any) -> None:
     with pytest.raises(RollupConfigError, match="this is not a rollup configuration of op-node"):
-        parse_rollup_config(found)
+        parse_rollup_config(value)

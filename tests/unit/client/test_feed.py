@@ -487,12 +487,12 @@ def test_a_missing_oldest_cursor_is_none() -> None:
 @STREAMS
 def test_view_lost_during_a_read_keeps_the_cursor(streams: bool) -> None:
     class Unwinding(ScriptedNode):
-        gone = 2
+        failures_left = 2
 
         def answer(self, request: dict[str, Any]) -> bytes:
-            if not self.gone:
+            if not self.failures_left:
                 return super().answer(request)
-            self.gone -= 1
+            self.failures_left -= 1
             failure = {"code": -32001, "message": "view no longer available"}
             return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "error": failure})
 

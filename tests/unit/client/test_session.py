@@ -248,8 +248,8 @@ def test_logs_removed_between_two_pages_are_dropped() -> None:
         {"logs": [], "cursor": "0xc3"},
     ]
     transport = Answering(*map(result, pages))
-    found = run(get_logs(ClientSession(transport, Options()), 0, "latest", page=2))
-    assert [each.log_index for each in found] == [0, 2]
+    logs = run(get_logs(ClientSession(transport, Options()), 0, "latest", page=2))
+    assert [each.log_index for each in logs] == [0, 2]
     asked = [each["params"][0] for each in transport.asked]
     filter = {"fromBlock": "0x0", "toBlock": "latest"}
     assert asked[0] == {"filter": filter, "limit": "0x2"}

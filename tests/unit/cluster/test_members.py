@@ -30,9 +30,9 @@ class Answers:
         self.url = ""
 
     def __call__(self, url: str) -> Any:
-        found = Answers(**self.statuses)
-        found.url = url
-        return found
+        node = Answers(**self.statuses)
+        node.url = url
+        return node
 
     def call(self, method: str) -> RpcAnswer:
         assert method == "foreseal_status"
@@ -47,8 +47,8 @@ def entry(name: str, *, role: str = "standby", updated: float = NOW, rpc: str | 
 
 
 def status(role: str, *followers: str, takeover: dict[str, Any] | None = None) -> dict[str, Any]:
-    found = [{"name": each, "role": "replica", "rpc": each, "version": "1.0", "lag": 0} for each in followers]
-    cluster: dict[str, Any] = {"role": role, "epoch": 3, "followers": found}
+    rows = [{"name": each, "role": "replica", "rpc": each, "version": "1.0", "lag": 0} for each in followers]
+    cluster: dict[str, Any] = {"role": role, "epoch": 3, "followers": rows}
     if takeover is not None:
         cluster["lastTakeover"] = takeover
     return {"block": "0x10", "index": "0x2", "lag": 1, "age": 30, "cluster": cluster}
@@ -121,10 +121,10 @@ MALFORMED = [
 
 @pytest.mark.parametrize("answer", MALFORMED, ids=range(len(MALFORMED)))
 def test_malformed_status_is_tolerated(answer: Any) -> None:
-    found = gather_members([entry("a"), entry("b")], Answers(a=answer, b=status("leader")), NOW)
-    assert [member.name for member in found] == ["a", "b"]
-    assert newest_takeover(found) is None
-    orjson.dumps([member.to_json() for member in found])
+    gathered = gather_members([entry("a"), entry("b")], Answers(a=answer, b=status("leader")), NOW)
+    assert [member.name for member in gathered] == ["a", "b"]
+    assert newest_takeover(gathered) is None
+    orjson.dumps([member.to_json() for member in gathered])
 
 
 def test_follower_with_a_partial_entry_is_found() -> None:

@@ -20,8 +20,8 @@ def test_own_signatures_recover_to_the_signer(key: bytes, digests: list[bytes]) 
     assert recover_addresses(digests, signed) == [expected] * len(digests)
     for digest, signature in zip(digests, signed, strict=True):
         vrs = (signature[64] - 27, int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big"))
-        found = keys.Signature(vrs=vrs).recover_public_key_from_msg_hash(digest)
-        assert found.to_checksum_address() == expected
+        public_key = keys.Signature(vrs=vrs).recover_public_key_from_msg_hash(digest)
+        assert public_key.to_checksum_address() == expected
 
 
 @given(KEYS, DIGESTS)

@@ -98,8 +98,8 @@ def test_many_changes_at_once_equal_the_peer() -> None:
     trie = Trie()
     trie.update(content.items())
     assert trie.root() == peer(content).root_hash
-    gone = list(content)[:1990]
-    trie.update((key, b"") for key in gone)
+    deleted_keys = list(content)[:1990]
+    trie.update((key, b"") for key in deleted_keys)
     assert trie.root() == trie_root(list(content.items())[1990:])
     assert len(trie) == 10
 

@@ -22,8 +22,8 @@ _OTHER_OPTIONS = {"--force", "--cluster"}
 
 def _runbooks() -> dict[str, str]:
     """Return the section of the page of each alert, by its name."""
-    _, *found = re.split(r"^## (Foreseal\w+)\n", PAGE.read_text(), flags=re.MULTILINE)
-    return dict(zip(found[::2], found[1::2], strict=True))
+    _, *sections = re.split(r"^## (Foreseal\w+)\n", PAGE.read_text(), flags=re.MULTILINE)
+    return dict(zip(sections[::2], sections[1::2], strict=True))
 
 
 def _alerts(file: Path) -> list[dict[str, Any]]:
@@ -83,9 +83,9 @@ def test_every_runbook_is_that_of_an_alert() -> None:
 
 def test_runbooks_name_only_options_that_exist() -> None:
     known = {setting.flag for setting in TABLE.values()} | _OTHER_OPTIONS
-    found = {(name, option) for name, text in _runbooks().items() for option in re.findall(r"`(--[a-z-]+)", text)}
-    assert len(found) > 15
-    assert {option for _, option in found} <= known
+    mentions = {(name, option) for name, text in _runbooks().items() for option in re.findall(r"`(--[a-z-]+)", text)}
+    assert len(mentions) > 15
+    assert {option for _, option in mentions} <= known
 
 
 @pytest.mark.parametrize("alert", [alert for _, alert in ALERTS], ids=_IDS)

@@ -15,8 +15,8 @@ SERIES = {"foreseal-node.json": node_series, "foreseal-pay.json": pay_series}
 
 
 def _panels(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((GRAFANA / name).read_text())["panels"]
-    return found
+    panels: list[dict[str, Any]] = json.loads((GRAFANA / name).read_text())["panels"]
+    return panels
 
 
 def test_generated_dashboards_are_up_to_date() -> None:

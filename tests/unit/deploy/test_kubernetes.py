@@ -15,8 +15,8 @@ _NAMES = [f"{each['kind']} {each['metadata']['name']}" for each in OBJECTS]
 
 
 def _template(workload: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = workload["spec"]["template"]
-    return found
+    template: dict[str, Any] = workload["spec"]["template"]
+    return template
 
 
 @pytest.mark.parametrize("version", ["1.30", "newest"])
@@ -62,8 +62,8 @@ def test_only_one_node_writes_the_chain() -> None:
 def test_each_workload_has_its_service_budget_and_policy(kind: str) -> None:
     def labels(each: dict[str, Any]) -> dict[str, str]:
         selector = each["spec"].get("selector") or each["spec"]["podSelector"]
-        found: dict[str, str] = selector.get("matchLabels", selector)
-        return found
+        matching: dict[str, str] = selector.get("matchLabels", selector)
+        return matching
 
     pods = [_template(workload)["metadata"]["labels"] for workload in WORKLOADS]
     assert [labels(each) for each in OBJECTS if each["kind"] == kind] == pods

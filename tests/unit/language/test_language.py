@@ -56,12 +56,12 @@ nobody
 """
 
 
-def found(path: str, source: str) -> list[tuple[int, str]]:
+def find_violations(path: str, source: str) -> list[tuple[int, str]]:
     return [(line, message.partition(":")[0]) for _, line, message in check(path, source)]
 
 
 def test_planted_examples_in_rust_are_found() -> None:
-    assert found("a.rs", RUST) == [
+    assert find_violations("a.rs", RUST) == [
         (3, 'opens with "Whether"'),
         (5, '"lately"'),
         (6, 'opens with "Of"'),
@@ -70,7 +70,7 @@ def test_planted_examples_in_rust_are_found() -> None:
 
 
 def test_planted_examples_in_python_are_found() -> None:
-    assert sorted(found("a.py", PYTHON)) == [
+    assert sorted(find_violations("a.py", PYTHON)) == [
         (1, 'opens with "What"'),
         (4, 'opens with "Those"'),
         (9, 'opens with "As"'),
@@ -79,7 +79,7 @@ def test_planted_examples_in_python_are_found() -> None:
 
 
 def test_planted_examples_in_markdown_are_found() -> None:
-    assert found("a.md", MARKDOWN) == [
+    assert find_violations("a.md", MARKDOWN) == [
         (1, 'opens with "What"'),
         (3, 'opens with "Such"'),
         (5, 'opens with "Of"'),
@@ -122,7 +122,9 @@ PLACES = {
 def test_banned_opening_is_found_in_every_kind_of_text(place: str, opening: str) -> None:
     path, template, line = PLACES[place]
     lines = [
-        at for at, message in found(path, template.format(f"{opening} the node stores")) if "opens with" in message
+        at
+        for at, message in find_violations(path, template.format(f"{opening} the node stores"))
+        if "opens with" in message
     ]
     assert lines == [line]
 
@@ -131,20 +133,22 @@ def test_banned_opening_is_found_in_every_kind_of_text(place: str, opening: str)
 @pytest.mark.parametrize("word", WORDS)
 def test_banned_word_is_found_in_every_kind_of_text(place: str, word: str) -> None:
     path, template, line = PLACES[place]
-    assert (line, f'"{word}"') in found(path, template.format(f"Returns the block {word}"))
+    assert (line, f'"{word}"') in find_violations(path, template.format(f"Returns the block {word}"))
 
 
 @pytest.mark.parametrize("place", ["Python error", "Rust error", "log line", "CLI help"])
 @pytest.mark.parametrize("opening", MESSAGE_OPENINGS)
 def test_message_in_lower_case_has_no_banned_opening(place: str, opening: str) -> None:
     path, template, line = PLACES[place]
-    assert (line, f'opens with "{opening.lower()}"') in found(path, template.format(f"{opening.lower()} node"))
+    assert (line, f'opens with "{opening.lower()}"') in find_violations(
+        path, template.format(f"{opening.lower()} node")
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_standard_sentence_passes_in_every_kind_of_text(place: str) -> None:
     path, template, _ = PLACES[place]
-    assert found(path, template.format("Returns the block that the node stores")) == []
+    assert find_violations(path, template.format("Returns the block that the node stores")) == []
 
 
 STRINGS = {
@@ -162,56 +166,56 @@ STRINGS = {
 
 @pytest.mark.parametrize("place", STRINGS)
 def test_text_of_strings_is_no_comment(place: str) -> None:
-    assert found(*STRINGS[place]) == []
+    assert find_violations(*STRINGS[place]) == []
 
 
 def test_comments_in_values_of_templates_are_read() -> None:
     source = "f(`${{ a: 1 }.a /* Such */} // nobody`); // lately\n"
-    assert found("a.js", source) == [(1, 'opens with "Such"'), (1, '"lately"')]
+    assert find_violations("a.js", source) == [(1, 'opens with "Such"'), (1, '"lately"')]
 
 
 def test_comment_behind_a_division_is_read() -> None:
-    assert found("a.js", "const a = (b) / c; // nobody / whoever\n") == [(1, '"nobody"'), (1, '"whoever"')]
+    assert find_violations("a.js", "const a = (b) / c; // nobody / whoever\n") == [(1, '"nobody"'), (1, '"whoever"')]
 
 
 def test_only_the_first_line_of_consecutive_comments_opens_one() -> None:
     source = "// Returns the blocks\n// Of the chain.\nf(); // Where it is.\n// As before.\n"
-    assert found("a.ts", source) == [(3, 'opens with "Where"'), (4, 'opens with "As"')]
+    assert find_violations("a.ts", source) == [(3, 'opens with "Where"'), (4, 'opens with "As"')]
 
 
 def test_tag_may_begin_in_lower_case_and_has_the_same_rules() -> None:
     source = "/**\n * @param {number} at whether it exists\n * @return whose it is\n * @typedef {string} Of\n */\n"
-    assert found("a.js", source) == [(2, 'opens with "Whether"'), (3, 'opens with "Whose"')]
+    assert find_violations("a.js", source) == [(2, 'opens with "Whether"'), (3, 'opens with "Whose"')]
 
 
 def test_package_with_an_at_sign_is_no_tag() -> None:
-    assert found("a.sol", "/// Based on @openzeppelin/contracts of this version.\n") == []
+    assert find_violations("a.sol", "/// Based on @openzeppelin/contracts of this version.\n") == []
 
 
 def test_line_of_code_with_a_comment_may_be_overlong() -> None:
-    assert found("a.js", f"const a = /** @type {{number}} */ ({'b' * 120});\n") == []
+    assert find_violations("a.js", f"const a = /** @type {{number}} */ ({'b' * 120});\n") == []
 
 
 @pytest.mark.parametrize("path", ["docs/a.md", "rust_core/a/src/a.rs", "a.sol", "a.ts"])
 def test_overlong_line_of_prose_is_found(path: str) -> None:
     text = ("" if path.endswith(".md") else "/// ") + "word " * 22
-    assert found(path, text + "x" * (121 - len(text))) == [(1, "longer than 120 columns")]
-    assert found(path, text + "x" * (120 - len(text))) == []
+    assert find_violations(path, text + "x" * (121 - len(text))) == [(1, "longer than 120 columns")]
+    assert find_violations(path, text + "x" * (120 - len(text))) == []
 
 
 def test_line_of_code_may_be_overlong() -> None:
-    assert found("rust_core/a/src/a.rs", 'const A: &str = "' + "x" * 120 + '";\n') == []
+    assert find_violations("rust_core/a/src/a.rs", 'const A: &str = "' + "x" * 120 + '";\n') == []
 
 
 def test_strings_of_tests_are_not_checked() -> None:
     text = 'fn f() {\n    panic!("whoever it was");\n}\n'
-    assert found("rust_core/a/tests/a.rs", text) == []
-    assert found("rust_core/a/src/a.rs", "#[cfg(test)]\nmod tests {\n" + text + "}\n") == []
-    assert found("tests/unit/a.py", 'A = "nobody is there"\n') == []
+    assert find_violations("rust_core/a/tests/a.rs", text) == []
+    assert find_violations("rust_core/a/src/a.rs", "#[cfg(test)]\nmod tests {\n" + text + "}\n") == []
+    assert find_violations("tests/unit/a.py", 'A = "nobody is there"\n') == []
 
 
 def test_names_and_codes_in_strings_are_not_checked() -> None:
-    assert found("python/foreseal/a.py", 'A = ("nobody", "what")\n') == []
+    assert find_violations("python/foreseal/a.py", 'A = ("nobody", "what")\n') == []
 
 
 @pytest.mark.parametrize("word", INSIDE_NAMES)
@@ -225,7 +229,7 @@ def test_word_for_sentences_fails_only_as_a_full_name(word: str) -> None:
     path = "python/foreseal/feed.py"
     assert named({path: f"def {word}(): ...\n"}) == [(path, 1, f'the name {word} has "{word}"')]
     assert named({path: f"def {word}_block(): ...\n"}) == []
-    assert found(path, f'"""Return the {word} of the block."""\n') == []
+    assert find_violations(path, f'"""Return the {word} of the block."""\n') == []
 
 
 def test_banned_words_of_sentences_and_names_are_separate_lists() -> None:

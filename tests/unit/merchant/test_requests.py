@@ -58,8 +58,8 @@ def call_blocking(script: Script, name: str, *arguments: Any, policy: dict[str, 
     transport = httpx.MockTransport(script.answer)
     retries = script.policy(**policy)
     with MerchantClient(URL, "pay_key", retries=retries, sleep=script.sleep, transport=transport) as client:
-        found = getattr(client, name)(*arguments, **more)
-        return list(found) if inspect.isgenerator(found) else found
+        answer = getattr(client, name)(*arguments, **more)
+        return list(answer) if inspect.isgenerator(answer) else answer
 
 
 def call_async(script: Script, name: str, *arguments: Any, policy: dict[str, Any], **more: Any) -> Any:
@@ -69,8 +69,8 @@ def call_async(script: Script, name: str, *arguments: Any, policy: dict[str, Any
         async with AsyncMerchantClient(
             URL, "pay_key", retries=retries, sleep=script.sleep_async, transport=transport
         ) as client:
-            found = getattr(client, name)(*arguments, **more)
-            return [each async for each in found] if inspect.isasyncgen(found) else await found
+            answer = getattr(client, name)(*arguments, **more)
+            return [each async for each in answer] if inspect.isasyncgen(answer) else await answer
 
     return asyncio.run(run())
 
@@ -161,9 +161,14 @@ def test_error_response_becomes_an_exception(call: Call, status: int, kind: type
     script = Script(error(status))
     with pytest.raises(kind, match=f"{status} not_allowed: for people") as raised:
         call(script, "capture_order", "7", idempotency_key="k")
-    found = raised.value
-    assert (found.status, found.code, found.argument, found.reason) == (status, "not_allowed", "amount", "token_paused")
-    assert (found.message, found.idempotency_key, script.slept) == ("for people", "k", [])
+    failure = raised.value
+    assert (failure.status, failure.code, failure.argument, failure.reason) == (
+        status,
+        "not_allowed",
+        "amount",
+        "token_paused",
+    )
+    assert (failure.message, failure.idempotency_key, script.slept) == ("for people", "k", [])
 
 
 @pytest.mark.parametrize(

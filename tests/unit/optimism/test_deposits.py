@@ -31,9 +31,9 @@ def test_attributes_deposit_equals_the_recorded_one() -> None:
         operator_fee_scalar=0,
         operator_fee_constant=0,
     )
-    found = l1_attributes_deposit(attributes)
-    assert found.encode() == RECORDED
-    assert encode_hex(found.hash()) == RECORDED_HASH
+    attributes_deposit = l1_attributes_deposit(attributes)
+    assert attributes_deposit.encode() == RECORDED
+    assert encode_hex(attributes_deposit.hash()) == RECORDED_HASH
 
 
 def test_deposits_of_other_logs_and_other_forks_of_l1_differ() -> None:

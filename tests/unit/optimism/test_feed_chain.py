@@ -29,10 +29,10 @@ def withdrawn(step: ShownStep) -> ShownStep:
 
 
 def test_withdrawn_steps_leave_the_chain_from_its_end() -> None:
-    found = shown(FIRST, SECOND, withdrawn(SECOND), withdrawn(FIRST), OTHER, step(2, 0, "y", "x"))
-    assert found.faults == []
-    assert [each.hash for each in found.chain] == ["x", "y"]
-    assert (found.withdrawn, set(found.shown), found.tip) == (2, {"a", "b", "x", "y"}, "y")
+    feed = shown(FIRST, SECOND, withdrawn(SECOND), withdrawn(FIRST), OTHER, step(2, 0, "y", "x"))
+    assert feed.faults == []
+    assert [each.hash for each in feed.chain] == ["x", "y"]
+    assert (feed.withdrawn, set(feed.shown), feed.tip) == (2, {"a", "b", "x", "y"}, "y")
 
 
 @pytest.mark.parametrize(

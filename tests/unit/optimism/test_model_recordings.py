@@ -20,15 +20,15 @@ from optimism.recordings import RECORDED_CHAINS, recorded_genesis
 
 @pytest.fixture(params=RECORDED_CHAINS)
 def name(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
+    recording: str = request.param
+    return recording
 
 
 @pytest.fixture
 def blocks(name: str) -> list[RecordedBlock]:
-    found = recorded_blocks(name)
-    assert len(found) > 70
-    return found
+    recording = recorded_blocks(name)
+    assert len(recording) > 70
+    return recording
 
 
 @pytest.fixture
@@ -43,10 +43,10 @@ def number(fields: dict[str, Any], name: str) -> int:
 
 def attributes(block: RecordedBlock) -> L1AttributesCall:
     first = DepositTransaction.decode(block.transactions[0])
-    found = L1AttributesCall.decode(first.data)
-    assert found.encode() == first.data
-    assert first.source_hash == attributes_source_hash(found.block_hash, found.sequence_number)
-    return found
+    call = L1AttributesCall.decode(first.data)
+    assert call.encode() == first.data
+    assert first.source_hash == attributes_source_hash(call.block_hash, call.sequence_number)
+    return call
 
 
 def signed(block: RecordedBlock) -> Iterator[tuple[bytes, SignedFields, dict[str, Any]]]:

@@ -127,7 +127,7 @@ def receipt(*entries: Entry, succeeded: bool = True) -> ChainReceipt:
 
 def read(*entries: Entry) -> tuple[Sequence[tuple[str, bytes]], dict[tuple[str, bytes], str], int]:
     outcome = captured_in_batch(receipt(*entries), TOKEN, CONTRACT, MERCHANT)
-    return list(outcome.captured), {key: found.reason for key, found in outcome.failed.items()}, outcome.amount
+    return list(outcome.captured), {key: failure.reason for key, failure in outcome.failed.items()}, outcome.amount
 
 
 TEXT = bytes.fromhex("08c379a0") + encode(["string"], ["FiatTokenV2: authorization is expired"])

@@ -15,22 +15,22 @@ def section(tmp_path: Path, **values: str) -> CheckoutSection:
     path = tmp_path / "pay.toml"
     lines = [f"{name} = {value}" for name, value in (REQUIRED | values).items() if value]
     path.write_text("\n".join([SMALL, "[checkout]", *lines]))
-    found = read(path).checkout
-    assert found is not None
-    return found
+    checkout = read(path).checkout
+    assert checkout is not None
+    return checkout
 
 
 def problem(tmp_path: Path, **values: str) -> str:
     with pytest.raises(ConfigurationError) as error:
         section(tmp_path, **values)
-    (found,) = error.value.problems
-    return found.removeprefix(f"{tmp_path / 'pay.toml'}: ")
+    (message,) = error.value.problems
+    return message.removeprefix(f"{tmp_path / 'pay.toml'}: ")
 
 
 def test_section_with_required_values_only(tmp_path: Path) -> None:
-    found = section(tmp_path)
-    assert (found.public_url, found.public_origin) == ("https://pay.shop.example",) * 2
-    assert (found.origins, found.trusted_proxies, found.pretend_wallet) == ((), (), False)
+    checkout = section(tmp_path)
+    assert (checkout.public_url, checkout.public_origin) == ("https://pay.shop.example",) * 2
+    assert (checkout.origins, checkout.trusted_proxies, checkout.pretend_wallet) == ((), (), False)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_section_with_required_values_only(tmp_path: Path) -> None:
     ],
 )
 def test_public_url_has_the_form_of_browsers(tmp_path: Path, text: str, url: str, origin: str) -> None:
-    found = section(tmp_path, public_url=f'"{text}"')
-    assert (found.public_url, found.public_origin) == (url, origin)
+    checkout = section(tmp_path, public_url=f'"{text}"')
+    assert (checkout.public_url, checkout.public_origin) == (url, origin)
 
 
 @pytest.mark.parametrize(
@@ -67,21 +67,23 @@ def test_public_url_has_the_form_of_browsers(tmp_path: Path, text: str, url: str
 )
 def test_invalid_public_url_is_named(tmp_path: Path, url: str) -> None:
     for name in ("public_url", "rpc_url", "explorer_url"):
-        found = problem(tmp_path, **{name: f'"{url}"'})
-        assert found.startswith(f"checkout.{name}: "), found
-        assert "is not a URL" in found
+        message = problem(tmp_path, **{name: f'"{url}"'})
+        assert message.startswith(f"checkout.{name}: "), message
+        assert "is not a URL" in message
 
 
 def test_origins_are_those_that_browsers_send_without_repetition(tmp_path: Path) -> None:
-    found = section(tmp_path, origins='["HTTPS://Shop.Example:443", "https://shop.example", "http://a.example:8080"]')
-    assert found.origins == ("https://shop.example", "http://a.example:8080")
+    checkout = section(
+        tmp_path, origins='["HTTPS://Shop.Example:443", "https://shop.example", "http://a.example:8080"]'
+    )
+    assert checkout.origins == ("https://shop.example", "http://a.example:8080")
 
 
 @pytest.mark.parametrize("origin", ["*", "null", "https://shop.example/", "https://*.shop.example", "shop.example", ""])
 def test_invalid_origin_is_named(tmp_path: Path, origin: str) -> None:
-    found = problem(tmp_path, origins=f'["{origin}"]')
-    assert found.startswith("checkout.origins: ")
-    assert "is not an origin" in found
+    message = problem(tmp_path, origins=f'["{origin}"]')
+    assert message.startswith("checkout.origins: ")
+    assert "is not an origin" in message
 
 
 def test_origins_are_bounded_and_a_list(tmp_path: Path) -> None:
@@ -100,8 +102,8 @@ def test_shown_names_are_bounded(tmp_path: Path, name: str) -> None:
 
 def test_pretend_wallet_needs_a_public_url_without_tls(tmp_path: Path) -> None:
     assert "pretend_wallet has public keys" in problem(tmp_path, pretend_wallet="true")
-    found = section(tmp_path, pretend_wallet="true", public_url='"http://127.0.0.1:8600"')
-    assert found.pretend_wallet
+    checkout = section(tmp_path, pretend_wallet="true", public_url='"http://127.0.0.1:8600"')
+    assert checkout.pretend_wallet
 
 
 @pytest.mark.parametrize("missing", REQUIRED)
@@ -111,6 +113,6 @@ def test_missing_and_unknown_keys_are_named(tmp_path: Path, missing: str) -> Non
 
 
 def test_trusted_proxies_are_networks(tmp_path: Path) -> None:
-    found = section(tmp_path, trusted_proxies='["10.0.0.0/8", "fd00::1"]')
-    assert [str(each) for each in found.trusted_proxies] == ["10.0.0.0/8", "fd00::1/128"]
+    checkout = section(tmp_path, trusted_proxies='["10.0.0.0/8", "fd00::1"]')
+    assert [str(each) for each in checkout.trusted_proxies] == ["10.0.0.0/8", "fd00::1/128"]
     assert problem(tmp_path, trusted_proxies='["proxy.example"]').startswith("checkout.trusted_proxies: ")

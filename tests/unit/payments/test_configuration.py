@@ -34,14 +34,18 @@ def problems(path: Path, text: str) -> list[str]:
 
 
 def test_missing_options_have_their_defaults(file: Path) -> None:
-    found = read(file)
-    assert (found.node.url, found.node.chain_id, found.node.websocket) == ("http://127.0.0.1:8545", 84532, None)
-    assert found.token is not None
-    assert found.token.domain(84532) == Domain("USD Coin", "2", 84532, TOKEN)
-    assert found.serve.listen == ("127.0.0.1", 8600)
-    assert found.policy.policy() == ConfirmationPolicy(ConfirmationTier.BLOCKS, 12)
-    assert found.policy.fees() == FeeSettings()
-    assert (found.policy.refundable, found.webhooks) == (Finality.FINAL, ())
+    configuration = read(file)
+    assert (configuration.node.url, configuration.node.chain_id, configuration.node.websocket) == (
+        "http://127.0.0.1:8545",
+        84532,
+        None,
+    )
+    assert configuration.token is not None
+    assert configuration.token.domain(84532) == Domain("USD Coin", "2", 84532, TOKEN)
+    assert configuration.serve.listen == ("127.0.0.1", 8600)
+    assert configuration.policy.policy() == ConfirmationPolicy(ConfirmationTier.BLOCKS, 12)
+    assert configuration.policy.fees() == FeeSettings()
+    assert (configuration.policy.refundable, configuration.webhooks) == (Finality.FINAL, ())
 
 
 def test_every_option_can_be_set(file: Path) -> None:
@@ -67,26 +71,29 @@ events = ["order.stored", "order.created"]
 allow_private = true
 """
     )
-    found = read(file)
-    assert found.serve.listen == ("::1", 0)
-    assert (found.policy.policy().tier, found.policy.refundable) == (ConfirmationTier.FINALIZED, Finality.CONFIRMED)
-    assert found.policy.fees() == FeeSettings(max_fee=7 * 10**9, payer_code_gas=200_000)
-    assert [(hook.url, hook.secret()) for hook in found.webhooks] == [
+    configuration = read(file)
+    assert configuration.serve.listen == ("::1", 0)
+    assert (configuration.policy.policy().tier, configuration.policy.refundable) == (
+        ConfirmationTier.FINALIZED,
+        Finality.CONFIRMED,
+    )
+    assert configuration.policy.fees() == FeeSettings(max_fee=7 * 10**9, payer_code_gas=200_000)
+    assert [(hook.url, hook.secret()) for hook in configuration.webhooks] == [
         ("http://a.example/hook", Secret(None, "A")),
         ("http://b.lan:81/", Secret(Path("b.secret"), None)),
     ]
-    assert [hook.events for hook in found.webhooks] == [None, ("order.created", "order.stored")]
-    assert [hook.policy(found.serve).networks for hook in found.webhooks] == [
+    assert [hook.events for hook in configuration.webhooks] == [None, ("order.created", "order.stored")]
+    assert [hook.policy(configuration.serve).networks for hook in configuration.webhooks] == [
         parse_networks(["10.0.0.0/8"]),
         ANY_NETWORK,
     ]
-    assert found.serve.webhook_concurrency == 64
+    assert configuration.serve.webhook_concurrency == 64
 
 
 def test_all_errors_are_reported_together(file: Path) -> None:
     text = SMALL.replace("84532", "0").replace(TOKEN, TOKEN.replace("C", "c", 1)).replace("sqlite", "oracle")
-    found = problems(file, text + "[polcy]\n[serve]\nlistn = 1\nlisten = '127.0.0.1'\n[policy]\nblocks = 1.5\n")
-    assert found == [
+    messages = problems(file, text + "[polcy]\n[serve]\nlistn = 1\nlisten = '127.0.0.1'\n[policy]\nblocks = 1.5\n")
+    assert messages == [
         "node.chain_id: 0 must be at least 1",
         f"token.address: address: {TOKEN.replace('C', 'c', 1)} has a wrong checksum: a character was mistyped",
         "database.url: oracle must be sqlite or postgresql",
@@ -170,16 +177,16 @@ def test_each_error_is_named(file: Path, old: str, new: str, said: str) -> None:
     ],
 )
 def test_webhook_errors_are_named(file: Path, lines: str, message: str) -> None:
-    (found,) = problems(file, f'{SMALL}[[webhooks]]\nsecret_env = "A"\n{lines}\n')
-    assert found.startswith(f"webhooks[0].{message}")
+    (problem,) = problems(file, f'{SMALL}[[webhooks]]\nsecret_env = "A"\n{lines}\n')
+    assert problem.startswith(f"webhooks[0].{message}")
 
 
 def test_private_network_may_be_allowed_for_all_webhooks(file: Path) -> None:
     hook = '[[webhooks]]\nsecret_env = "A"\nurl = "http://127.0.0.1:9000/"\n'
     file.write_text(f'{SMALL}[serve]\nwebhook_networks = ["127.0.0.0/8"]\n{hook}')
     assert read(file).webhooks[0].url == "http://127.0.0.1:9000/"
-    (found,) = problems(file, f'{SMALL}[serve]\nwebhook_networks = ["127.0.0.1/8"]\n')
-    assert found.startswith("serve.webhook_networks: 127.0.0.1/8 has host bits set")
+    (problem,) = problems(file, f'{SMALL}[serve]\nwebhook_networks = ["127.0.0.1/8"]\n')
+    assert problem.startswith("serve.webhook_networks: 127.0.0.1/8 has host bits set")
 
 
 def test_check_explains_a_secret_of_an_earlier_version(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -210,10 +217,10 @@ def test_an_invalid_file_is_reported(file: Path) -> None:
 
 def test_a_command_names_the_section_that_it_needs(file: Path) -> None:
     file.write_text(SMALL.replace(f'[token]\naddress = "{TOKEN}"\n', ""))
-    found = read(file)
+    configuration = read(file)
     with pytest.raises(ConfigurationError, match=r"the section \[token\] is missing"):
-        found.need(found.token, "token")
-    assert found.need(found.payee, "payee") is found.payee
+        configuration.need(configuration.token, "token")
+    assert configuration.need(configuration.payee, "payee") is configuration.payee
 
 
 def test_template_is_valid_and_has_every_key(file: Path) -> None:
@@ -244,8 +251,15 @@ def test_template_shows_the_defaults(file: Path) -> None:
     file.write_text(
         "\n".join(line for line in lines if re.match(r"\[|\w+ = ", line) and not line.startswith(alternatives))
     )
-    found = read(file)
-    for section in (found.node, found.token, found.database, found.serve, found.facilitator, found.policy):
+    configuration = read(file)
+    for section in (
+        configuration.node,
+        configuration.token,
+        configuration.database,
+        configuration.serve,
+        configuration.facilitator,
+        configuration.policy,
+    ):
         assert section is not None
         described = type(section).model_fields
         defaults = {
@@ -254,7 +268,7 @@ def test_template_shows_the_defaults(file: Path) -> None:
             if not key.is_required() and key.default not in (None, ())
         }
         assert {name: getattr(section, name) for name in defaults} == defaults
-    assert found.serve.checkout not in (found.token.address, found.serve.payouts)
+    assert configuration.serve.checkout not in (configuration.token.address, configuration.serve.payouts)
 
 
 def test_secret_is_read_from_its_source(tmp_path: Path) -> None:
@@ -326,9 +340,9 @@ def test_the_command_checks_that_merchants_share_no_payee(
         run(["pay", "check", *map(str, files)])
     assert str(ended.value) == "2"
     payee = Account.from_key(KEY).address
-    found = capsys.readouterr().err
-    assert f"{files[0]} and {files[1]}: the payee is {payee} on chain 84532 in both" in found
-    assert "services with one payee need one database" in found
+    output = capsys.readouterr().err
+    assert f"{files[0]} and {files[1]}: the payee is {payee} on chain 84532 in both" in output
+    assert "services with one payee need one database" in output
     monkeypatch.setenv("B_KEY", "0x" + "2" * 64)
     assert run(["pay", "check", *map(str, files)]) == 0
 

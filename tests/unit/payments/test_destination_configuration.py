@@ -37,9 +37,9 @@ def problems(path: Path, text: str) -> list[str]:
 
 def test_first_destination_consists_of_the_main_sections(file: Path) -> None:
     file.write_text(SERVING + f'payouts = "{CONTRACT}"\n')
-    (found,) = read(file).list_destinations()
-    assert (found.name, found.token.address, found.payee.key_env) == ("default", TOKEN, "SHOP_KEY")
-    assert (found.checkout, found.payouts, found.batch_capture) == (None, CONTRACT, None)
+    (first,) = read(file).list_destinations()
+    assert (first.name, first.token.address, first.payee.key_env) == ("default", TOKEN, "SHOP_KEY")
+    assert (first.checkout, first.payouts, first.batch_capture) == (None, CONTRACT, None)
 
 
 def test_missing_token_or_payee_is_that_of_the_main_sections(file: Path) -> None:
@@ -50,8 +50,8 @@ def test_missing_token_or_payee_is_that_of_the_main_sections(file: Path) -> None
         + destination("branch", f'batch_capture = "{CONTRACT}"', BRANCH_PAYEE)
     )
     configuration = read(file)
-    found = [(each.name, each.token.symbol, each.payee.key_env) for each in configuration.list_destinations()]
-    assert found == [
+    destinations = [(each.name, each.token.symbol, each.payee.key_env) for each in configuration.list_destinations()]
+    assert destinations == [
         ("default", "USDC", "SHOP_KEY"),
         ("euro", "EURC", "SHOP_KEY"),
         ("branch", "USDC", "BRANCH_KEY"),

@@ -162,8 +162,8 @@ def test_timeout_is_a_fact_about_the_party_and_pauses_it() -> None:
 def test_timeout_of_a_batch_is_the_answer_of_each_request() -> None:
     node = Node()
     node.fail(TimedOut("no response within 1 s"))
-    found = node.calls.node(WALLET).batch([node_requests.code(each, "pending") for each in (WALLET, OTHER)])
-    assert [type(each) for each in found] == [CodeTimeout] * 2
+    answers = node.calls.node(WALLET).batch([node_requests.code(each, "pending") for each in (WALLET, OTHER)])
+    assert [type(each) for each in answers] == [CodeTimeout] * 2
 
 
 def test_broken_connections_open_the_breaker_of_strangers_alone() -> None:
@@ -285,7 +285,7 @@ def test_reason_of_a_revert_is_short_and_printable() -> None:
     ):
         node = Node()
         node.fail(RpcError(3, message, orjson.dumps("0x" + data.hex()) if message == "execution reverted" else None))
-        with pytest.raises(Reverted) as found:
+        with pytest.raises(Reverted) as error:
             node.call()
-        assert str(found.value).endswith(shown)
-        assert len(found.value.data) <= 4_096
+        assert str(error.value).endswith(shown)
+        assert len(error.value.data) <= 4_096

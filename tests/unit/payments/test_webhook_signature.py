@@ -79,9 +79,9 @@ def test_altered_or_old_webhook_is_rejected() -> None:
 
 
 def test_new_secrets_are_random_and_valid() -> None:
-    found = {new_secret() for _ in range(10)}
-    assert len(found) == 10
-    assert {len(decode_secret(secret)) for secret in found} == {32}
+    secrets = {new_secret() for _ in range(10)}
+    assert len(secrets) == 10
+    assert {len(decode_secret(secret)) for secret in secrets} == {32}
 
 
 @pytest.mark.parametrize(

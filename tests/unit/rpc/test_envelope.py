@@ -15,13 +15,13 @@ from fake_core import LIMITS
 def entered(body: bytes, depth: int = 64) -> bytes | PendingBody:
     """Return the response of an entrance without methods of its own, or the body whose calls are left to Python."""
     entrance = Entrance(replace(LIMITS, depth=depth))
-    found = entrance.respond(body)
-    if isinstance(found, Answered):
-        response = found.response
+    reply = entrance.respond(body)
+    if isinstance(reply, Answered):
+        response = reply.response
         assert isinstance(response, bytes)
         return response
-    assert found is not None
-    return found
+    assert reply is not None
+    return reply
 
 
 def ident_in(response: bytes) -> bytes:

@@ -46,9 +46,9 @@ class FilterNode(FakeNode):
             return b'"0x%x"' % self._made
         ident = int(params[0], 16)
         if method == UNINSTALL:
-            found = ident in self.filters
+            exists = ident in self.filters
             self.filters.discard(ident)
-            return b"true" if found else b"false"
+            return b"true" if exists else b"false"
         return b"[]" if ident in self.filters else RpcError(-32000, "filter not found", None)
 
 

@@ -33,9 +33,9 @@ def test_defaults_trace_one_request_in_a_hundred() -> None:
 
 
 def test_endpoint_of_one_signal_exports_that_signal() -> None:
-    found = read_configuration({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c/v1/metrics"})
-    assert found is not None
-    assert (found.traces, found.metrics) == (False, True)
+    telemetry = read_configuration({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c/v1/metrics"})
+    assert telemetry is not None
+    assert (telemetry.traces, telemetry.metrics) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_endpoint_of_one_signal_exports_that_signal() -> None:
 )
 def test_samplers(sampler: str, argument: str, sampling: TraceSampling) -> None:
     environment = ENDPOINT | {"OTEL_TRACES_SAMPLER": sampler, "OTEL_TRACES_SAMPLER_ARG": argument}
-    found = read_configuration(environment)
-    assert found is not None
-    assert found.sampling == sampling
+    telemetry = read_configuration(environment)
+    assert telemetry is not None
+    assert telemetry.sampling == sampling
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ def test_text_has_no_characters_that_control_the_terminal(value: object, shown: 
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected"),
     [("0x10", 16), (7, 7), ("0x" + "f" * 64, 2**256 - 1)]
     + [(wrong, None) for wrong in ("0x" + "f" * 65, "16", "0x", "0xg", -1, True, None, 1.5, 2**256, [], {})],
 )
-def test_quantity_is_a_bounded_integer(value: object, found: int | None) -> None:
-    assert quantity(value) == found
+def test_quantity_is_a_bounded_integer(value: object, expected: int | None) -> None:
+    assert quantity(value) == expected
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), "1", True, None, 10**400])

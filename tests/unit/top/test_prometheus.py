@@ -18,8 +18,8 @@ def test_recorded_page_has_the_series_of_another_parser() -> None:
     samples = [sample for family in text_string_to_metric_families(PAGE) for sample in family.samples]
     assert len(samples) > 300
     for sample in samples:
-        found = [value for labels, value in page.series(sample.name) if dict(labels) == sample.labels]
-        assert found == [sample.value]
+        values = [value for labels, value in page.series(sample.name) if dict(labels) == sample.labels]
+        assert values == [sample.value]
 
 
 @pytest.mark.parametrize(

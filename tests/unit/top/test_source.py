@@ -33,8 +33,8 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
             def do_GET(self) -> None:
                 body = self.read_body()
                 outer.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
-                found = replies[self.path]
-                status, answer = found(body) if callable(found) else found
+                reply = replies[self.path]
+                status, answer = reply(body) if callable(reply) else reply
                 self.respond(status, answer)
 
             do_POST = do_GET
@@ -51,9 +51,9 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def server(replies: dict[str, Any]) -> Iterator[ScriptedServer]:
-    found = ScriptedServer(replies)
-    with running_server(found):
-        yield found
+    scripted_server = ScriptedServer(replies)
+    with running_server(scripted_server):
+        yield scripted_server
 
 
 def rpc(results: dict[str, Any]) -> Any:
@@ -66,14 +66,14 @@ def rpc(results: dict[str, Any]) -> Any:
 
 def test_batch_returns_results_and_errors_in_the_order_of_the_calls() -> None:
     error = {"error": {"code": -32601, "message": "no \x1b[2J method"}}
-    with server({"/": rpc({"a": {"result": 1}, "b": error})}) as found:
-        source = HttpSource(f"{found.url}/", {"Authorization": "Bearer k"})
+    with server({"/": rpc({"a": {"result": 1}, "b": error})}) as scripted:
+        source = HttpSource(f"{scripted.url}/", {"Authorization": "Bearer k"})
         first, second = source.call_batch([("a", []), ("b", [])])
         source.close()
     assert first == 1
     assert isinstance(second, SourceError)
     assert str(second) == "no ?[2J method (-32601)"
-    assert found.seen[0][1]["authorization"] == "Bearer k"
+    assert scripted.seen[0][1]["authorization"] == "Bearer k"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_batch_returns_results_and_errors_in_the_order_of_the_calls() -> None:
     ],
 )
 def test_unusable_responses_are_errors_with_a_reason(reply: Reply, reason: str) -> None:
-    with server({"/": reply}) as found:
-        source = HttpSource(found.url)
+    with server({"/": reply}) as scripted:
+        source = HttpSource(scripted.url)
         with pytest.raises(SourceError, match=reason.partition("(")[0]):
             source.call_batch([("a", [])])
         source.close()
@@ -96,8 +96,8 @@ def test_unusable_responses_are_errors_with_a_reason(reply: Reply, reason: str) 
 
 @pytest.mark.parametrize("value", ["5", "null", "[]", "[5]", '[{"id":[]}]', '[{"id":0}]'])
 def test_missing_answers_of_a_batch_are_errors(value: str) -> None:
-    with server({"/": (200, value.encode())}) as found:
-        source = HttpSource(found.url)
+    with server({"/": (200, value.encode())}) as scripted:
+        source = HttpSource(scripted.url)
         try:
             (outcome,) = source.call_batch([("a", [])])
         except SourceError:
@@ -114,8 +114,8 @@ def test_server_that_hangs_is_a_timeout() -> None:
         hanging.wait(30)
         return 200, b""
 
-    with server({"/metrics": hang}) as found:
-        source = HttpSource(found.url, timeout=0.1)
+    with server({"/metrics": hang}) as scripted:
+        source = HttpSource(scripted.url, timeout=0.1)
         with pytest.raises(SourceError, match="timeout"):
             source.get("/metrics")
         hanging.set()
@@ -131,7 +131,7 @@ def test_node_sampler_recovers_and_reads_the_identity_again() -> None:
     answers: dict[str, Any] = {"foreseal_status": status, "eth_chainId": {"result": "0x5"}}
     answers["web3_clientVersion"] = {"result": "foreseal/v1"}
     replies: dict[str, Any] = {"/": (500, b"down"), "/metrics": (404, b"")}
-    with server(replies) as found, closing(HttpSource(found.url)) as source:
+    with server(replies) as scripted, closing(HttpSource(scripted.url)) as source:
         sampler = NodeSampler(source, time.monotonic)
         assert sampler.sample().fault == "HTTP 500 without JSON"
         replies["/"] = rpc(answers)
@@ -149,7 +149,7 @@ def test_node_sampler_recovers_and_reads_the_identity_again() -> None:
 def test_another_server_is_no_node() -> None:
     error = {"error": {"code": -32601, "message": "the method does not exist"}}
     answers = rpc(dict.fromkeys(("foreseal_status", "eth_chainId", "web3_clientVersion"), error))
-    with server({"/": answers}) as found, closing(HttpSource(found.url)) as source:
+    with server({"/": answers}) as scripted, closing(HttpSource(scripted.url)) as source:
         fault = NodeSampler(source, time.monotonic).sample().fault
     assert fault == "the method does not exist (-32601)"
 
@@ -161,7 +161,7 @@ def test_orders_are_counted_by_state_and_finality() -> None:
         "/metrics": (200, b"foreseal_pay_node_up 0\n"),
         "/v1/orders?limit=100": (200, orjson.dumps({"items": orders})),
     }
-    with server(replies) as found, closing(HttpSource(found.url, {"Authorization": "Bearer k"})) as source:
+    with server(replies) as scripted, closing(HttpSource(scripted.url, {"Authorization": "Bearer k"})) as source:
         sample = ServiceSampler(source, time.monotonic, has_key=True).sample()
         assert sample.orders == {"Used, captured / final": 3, "Drafted": 1, "-": 1}
         assert sample.health.text("status") == "unhealthy"

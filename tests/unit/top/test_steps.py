@@ -55,8 +55,8 @@ class ScriptedChain:
 
     @property
     def progress(self) -> tuple[float, int, int]:
-        found = self.tracker.progress
-        return round(found.gas), found.transactions, found.generation
+        progress = self.tracker.progress
+        return round(progress.gas), progress.transactions, progress.generation
 
 
 def test_each_step_is_read_once_and_the_newest_again() -> None:

@@ -88,7 +88,7 @@ class Generator:
 
     def genesis_account(self, balance: int) -> dict[str, Any]:
         """Return the contract's entry of the genesis."""
-        found: dict[str, Any] = {"balance": hex(balance), "code": "0x" + self.code.hex()}
+        account: dict[str, Any] = {"balance": hex(balance), "code": "0x" + self.code.hex()}
         if self.slots:
-            found["storage"] = {f"0x{slot:064x}": f"0x{1:064x}" for slot in range(self.slots)}
-        return found
+            account["storage"] = {f"0x{slot:064x}": f"0x{1:064x}" for slot in range(self.slots)}
+        return account

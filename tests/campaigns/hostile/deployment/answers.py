@@ -28,10 +28,10 @@ def find_subject(rpc: Rpc, first: int) -> Subject | None:
     newest = None
     for number in range(int(rpc("eth_blockNumber"), 16), first - 1, -1):
         block = rpc("eth_getBlockByNumber", hex(number), True)
-        for found in reversed(block["transactions"]):
-            is_hostile = found["from"] in _SENDERS
-            target = found["to"] or found["from"]
-            subject = Subject(found["hash"], block["number"], block["hash"], target, is_hostile)
+        for transaction in reversed(block["transactions"]):
+            is_hostile = transaction["from"] in _SENDERS
+            target = transaction["to"] or transaction["from"]
+            subject = Subject(transaction["hash"], block["number"], block["hash"], target, is_hostile)
             if is_hostile:
                 return subject
             newest = newest or subject
@@ -59,7 +59,7 @@ def read_answers(rpc: Rpc, subject: Subject) -> dict[str, Answer]:
 
     Raises ConnectionError, which names the method, if an answer is missing or incomplete.
     """
-    found = {}
+    answers = {}
     for method, body in reads(subject).items():
         try:
             answer = rpc.post(body).body
@@ -68,16 +68,16 @@ def read_answers(rpc: Rpc, subject: Subject) -> dict[str, Answer]:
         # A large answer is a result; only a short one may be an error.
         error = orjson.loads(answer).get("error") if len(answer) < 1 << 12 else None
         code = error["code"] if error else None
-        found[method] = Answer(hashlib.sha256(answer).hexdigest()[:16], len(answer), code)
-    return found
+        answers[method] = Answer(hashlib.sha256(answer).hexdigest()[:16], len(answer), code)
+    return answers
 
 
-def differences(name: str, expected: Answers, found: Answers) -> list[str]:
+def differences(name: str, expected: Answers, actual: Answers) -> list[str]:
     """Return the methods whose answers differ, with their sizes."""
     return [
-        f"{name} answers {method} differently: {_show(found[method])}, not {_show(answer)}"
+        f"{name} answers {method} differently: {_show(actual[method])}, not {_show(answer)}"
         for method, answer in expected.items()
-        if found[method] != answer
+        if actual[method] != answer
     ]
 
 
@@ -93,10 +93,10 @@ def faults(name: str, answers: Answers) -> list[str]:
 def verify_proof(rpc: Rpc, subject: Subject) -> str:
     """Return what is wrong with the proof of a subject's contract; empty if it is valid."""
     root = rpc("eth_getBlockByNumber", subject.block, False)["stateRoot"]
-    found = orjson.loads(rpc.post(reads(subject)["eth_getProof"]).body)
-    if "error" in found:
-        return f"eth_getProof: {found['error']['message']}"
-    return verify_account(found["result"], root)
+    reply = orjson.loads(rpc.post(reads(subject)["eth_getProof"]).body)
+    if "error" in reply:
+        return f"eth_getProof: {reply['error']['message']}"
+    return verify_account(reply["result"], root)
 
 
 def _show(answer: Answer) -> str:

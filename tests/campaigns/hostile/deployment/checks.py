@@ -81,7 +81,7 @@ class DeploymentChecks:
         newest = self._node_peer.newest()
         self.close()
         code, seconds = terminate(self.node, _STOP_TIME)
-        self.result.restart = found = RestartResult(code, round(seconds, 2), comparison=Comparison(subject, answers))
+        self.result.restart = restart = RestartResult(code, round(seconds, 2), comparison=Comparison(subject, answers))
         if code is None:
             self._add(f"the node did not end within {_STOP_TIME:.0f} s of SIGTERM")
             self.node.kill()
@@ -89,18 +89,18 @@ class DeploymentChecks:
             self._add(f"the node ended with {code} on SIGTERM")
         begin = time.monotonic()
         self.node = chain.start(*options, port=int(self.node.url.rpartition(":")[2]))
-        found.ready_seconds = round(time.monotonic() - begin, 2)
-        if found.ready_seconds > self._limits.ready:
-            self._add(f"ready {found.ready_seconds:.1f} s after the start")
+        restart.ready_seconds = round(time.monotonic() - begin, 2)
+        if restart.ready_seconds > self._limits.ready:
+            self._add(f"ready {restart.ready_seconds:.1f} s after the start")
         self._peers = self._deployment.peers(self.node)
         distance = self._node_peer.behind(newest)
         self._add(f"the newest step before the stop is lost: {distance}" if distance else "")
         if subject is not None:
             again = read_answers(self._node_peer.rpc, subject)
-            found.comparison.failures = differences("the node after its restart", answers, again)
-            self.result.failures += found.comparison.failures
-        found.step_seconds = self._wait_for_step(newest.position)
-        found.arrivals = self._wait("after the restart")
+            restart.comparison.failures = differences("the node after its restart", answers, again)
+            self.result.failures += restart.comparison.failures
+        restart.step_seconds = self._wait_for_step(newest.position)
+        restart.arrivals = self._wait("after the restart")
         self._pay()
 
     def _wait_for_step(self, position: tuple[int, int]) -> float | None:
@@ -131,14 +131,14 @@ class DeploymentChecks:
         # All processes must have sealed its block, not only its steps.
         self._wait("after the attack, before the comparison")
         answers = read_answers(node.rpc, subject)
-        found = Comparison(subject, answers, faults(node.name, answers))
+        comparison = Comparison(subject, answers, faults(node.name, answers))
         invalid = verify_proof(node.rpc, subject)
-        found.failures += [invalid] if invalid else []
+        comparison.failures += [invalid] if invalid else []
         for peer in self._peers[1:]:
             if isinstance(peer, NodePeer):
-                found.failures += self._differences(peer, found)
-        self.result.failures += found.failures
-        return found
+                comparison.failures += self._differences(peer, comparison)
+        self.result.failures += comparison.failures
+        return comparison
 
     @staticmethod
     def _differences(peer: NodePeer, expected: Comparison) -> list[str]:

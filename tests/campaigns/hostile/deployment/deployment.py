@@ -50,12 +50,12 @@ class Deployment:
 
     def node_options(self, *, is_restart: bool = False) -> list[str]:
         """Return the options of the node under test."""
-        found = ["--workers", str(_WORKERS)] if WORKERS in self.kinds else []
+        options = ["--workers", str(_WORKERS)] if WORKERS in self.kinds else []
         if self._feed is not None:
-            found += self._feed.options()
+            options += self._feed.options()
         if self._quorum is not None:
-            found += self._quorum.leader_options(is_restart=is_restart)
-        return found
+            options += self._quorum.leader_options(is_restart=is_restart)
+        return options
 
     def start(self, node: LiveNode) -> None:
         """Start the processes that follow the node, and wait until each is ready."""
@@ -70,14 +70,14 @@ class Deployment:
     def peers(self, node: LiveNode) -> list[Peer]:
         """Connect to all processes that must reach the newest step; the node under test is the first."""
         key = self._chain.facts.keys[0]
-        found: list[Peer] = [NodePeer(NODE, KeyedRpc(node.url, key))]
+        peers: list[Peer] = [NodePeer(NODE, KeyedRpc(node.url, key))]
         if WORKERS in self.kinds:
-            found += _connect_to_workers(node, key)
+            peers += _connect_to_workers(node, key)
         standbys = self._quorum.standbys if self._quorum else []
-        found += [NodePeer(each.name, Rpc(each.node.url)) for each in (*self._followers, *standbys)]
+        peers += [NodePeer(each.name, Rpc(each.node.url)) for each in (*self._followers, *standbys)]
         if self.merchant is not None:
-            found.append(WatcherPeer(self.merchant))
-        return found
+            peers.append(WatcherPeer(self.merchant))
+        return peers
 
     def lost_leadership(self, peers: Sequence[Peer]) -> str:
         """Return the role of the node under test if it no longer leads its cluster, otherwise nothing."""
@@ -109,18 +109,18 @@ def _connect_to_workers(node: LiveNode, key: str) -> list[NodePeer]:
     """Return a connection to each worker that accepts one."""
     group = group_of(node.process.pid)
     names = {pid: name for name, pid in names_of(node.process.pid)}
-    found: dict[int, NodePeer] = {}
+    workers: dict[int, NodePeer] = {}
     unused: list[Rpc] = []
     for _ in range(_MAX_CONNECTIONS):
         rpc = KeyedRpc(node.url, key)
         rpc("foreseal_status")
         pid = server_of(rpc, group)
-        if pid is None or pid in found:
+        if pid is None or pid in workers:
             unused.append(rpc)
         else:
-            found[pid] = NodePeer(names.get(pid, f"process {pid}"), rpc)
-        if len(found) == _WORKERS:
+            workers[pid] = NodePeer(names.get(pid, f"process {pid}"), rpc)
+        if len(workers) == _WORKERS:
             break
     for each in unused:
         each.close()
-    return list(found.values())
+    return list(workers.values())

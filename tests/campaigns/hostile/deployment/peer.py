@@ -27,9 +27,9 @@ class Cursor:
     hash: str
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Cursor":
+    def from_json(cls, fields: dict[str, Any]) -> "Cursor":
         """Read the cursor from a status or a page of the feed."""
-        return cls(int(found["block"], 16), int(found["index"], 16), found["hash"])
+        return cls(int(fields["block"], 16), int(fields["index"], 16), fields["hash"])
 
     @property
     def position(self) -> tuple[int, int]:
@@ -96,16 +96,16 @@ class NodePeer(Peer):
 
 def newest_of(peers: Sequence[Peer]) -> Cursor:
     """Return the newest step of any peer. Raises RuntimeError if no peer answers."""
-    found = []
+    cursors = []
     for peer in peers:
         if isinstance(peer, NodePeer):
             try:
-                found.append(peer.newest())
+                cursors.append(peer.newest())
             except UNREACHABLE:
                 continue
-    if not found:
+    if not cursors:
         raise RuntimeError("no process of the deployment answers")
-    return max(found, key=lambda cursor: cursor.position)
+    return max(cursors, key=lambda cursor: cursor.position)
 
 
 def wait_for_peers(peers: Sequence[Peer], limit: float) -> list[Arrival]:

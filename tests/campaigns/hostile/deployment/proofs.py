@@ -18,8 +18,8 @@ def verify_account(proof: dict[str, Any], state_root: str) -> str:
     ]
     expected = rlp.encode(account)
     try:
-        found = _value(state_root, _data(proof["address"]), proof["accountProof"])
-        if found != expected and not (found == b"" and account[:2] == [b"", b""]):
+        leaf = _value(state_root, _data(proof["address"]), proof["accountProof"])
+        if leaf != expected and not (leaf == b"" and account[:2] == [b"", b""]):
             return f"the account {proof['address']} is not that of the state root"
         for slot in proof["storageProof"]:
             key = _number(slot["key"]).rjust(32, b"\0")
@@ -35,8 +35,8 @@ def _value(root: str, key: bytes, nodes: list[str]) -> bytes:
     if not nodes:
         return b""
     decoded = [rlp.decode(_data(node)) for node in nodes]
-    found: bytes = HexaryTrie.get_from_proof(_data(root), keccak(key), decoded)  # type: ignore[no-untyped-call]
-    return found
+    leaf: bytes = HexaryTrie.get_from_proof(_data(root), keccak(key), decoded)  # type: ignore[no-untyped-call]
+    return leaf
 
 
 def _number(text: str) -> bytes:

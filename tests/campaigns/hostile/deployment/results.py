@@ -96,10 +96,10 @@ def line_of(result: DeploymentResult) -> str:
     parts.append(_show(result.arrivals, "arrived"))
     parts += [f"payments {_list(result.payments)}"] if result.payments else []
     if result.restart is not None:
-        found = result.restart
-        parts.append(f"stopped {found.stop_seconds:.2f}, ready {_seconds(found.ready_seconds)}")
-        parts.append(f"next step {_seconds(found.step_seconds)}")
-        parts.append(_show(found.arrivals, "arrived after it"))
+        restart = result.restart
+        parts.append(f"stopped {restart.stop_seconds:.2f}, ready {_seconds(restart.ready_seconds)}")
+        parts.append(f"next step {_seconds(restart.step_seconds)}")
+        parts.append(_show(restart.arrivals, "arrived after it"))
     verdict = "ok" if not result.failures else f"FAIL {'; '.join(result.failures)[:400]}"
     return f"    {', '.join(result.kinds)} (seconds): {'; '.join(parts)}: {verdict}"
 

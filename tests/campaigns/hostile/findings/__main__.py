@@ -57,10 +57,10 @@ def _chosen(given: str) -> list[str]:
     """Return the findings that an option names. Raise `SystemExit` for an unknown one."""
     names: list[str] = []
     for wanted in given.split(","):
-        found = [name for name in FINDINGS if wanted in ("all", name, name[0])]
-        if not found:
+        matches = [name for name in FINDINGS if wanted in ("all", name, name[0])]
+        if not matches:
             raise SystemExit(f"--findings: {wanted!r} is no finding; they are {', '.join(FINDINGS)}")
-        names += found
+        names += matches
     return list(dict.fromkeys(names))
 
 

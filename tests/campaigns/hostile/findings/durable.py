@@ -122,26 +122,26 @@ def answers(rpc: Rpc, newest: int, hashes: list[str]) -> Answers:
             (method, address, hex(newest)) for method in ("eth_getBalance", "eth_getTransactionCount", "eth_getCode")
         ]
     asked += [("eth_getStorageAt", "0x" + STORING.hex(), hex(slot), hex(newest)) for slot in range(0, 4096, 64)]
-    found = {}
+    replies = {}
     for call in asked:
         try:
-            found[repr(call)] = rpc(*call)
+            replies[repr(call)] = rpc(*call)
         except RpcFailure as failure:
-            found[repr(call)] = f"error {failure.code}"
+            replies[repr(call)] = f"error {failure.code}"
         except OSError as error:
-            found[repr(call)] = f"error {type(error).__name__}"
-    return found
+            replies[repr(call)] = f"error {type(error).__name__}"
+    return replies
 
 
 def _flip_each(bench: Bench, chain: Chain, targets: list[Target], expected: tuple[int, list[str], Answers]) -> None:
     original = chain.datadir
     stored = (original / "store" / "data.mdb").read_bytes()
-    found: list[list[tuple[Target, list[int]]]] = []
+    copies: list[list[tuple[Target, list[int]]]] = []
     for target in targets:
         offsets = list(_occurrences(stored, target.data))
-        found.append([(target, offsets)] if target.every_copy else [(target, [offset]) for offset in offsets])
+        copies.append([(target, offsets)] if target.every_copy else [(target, [offset]) for offset in offsets])
     # The newest copy of each value comes first, then older ones.
-    places = [place for turn in itertools.zip_longest(*found) for place in turn if place]
+    places = [place for turn in itertools.zip_longest(*copies) for place in turn if place]
     counts = {"refused to start": 0, "answered with errors": 0, "served": 0, "built upon": 0, "no effect": 0}
     served = []
     for number, (target, offsets) in enumerate(places[:_FLIPS]):
@@ -181,15 +181,15 @@ def _outcome(chain: Chain, newest: int, hashes: list[str], expected: Answers) ->
     if node is None:
         return "refused to start", reason
     try:
-        found = answers(node.rpc, newest, hashes)
+        replies = answers(node.rpc, newest, hashes)
         wrong = [
-            name for name in expected if found[name] != expected[name] and not str(found[name]).startswith("error")
+            name for name in expected if replies[name] != expected[name] and not str(replies[name]).startswith("error")
         ]
         is_sealing = _is_sealing(node.rpc)
         # A second round shows values that are read only during execution.
-        found = answers(node.rpc, newest, hashes)
+        replies = answers(node.rpc, newest, hashes)
         wrong += [
-            name for name in expected if found[name] != expected[name] and not str(found[name]).startswith("error")
+            name for name in expected if replies[name] != expected[name] and not str(replies[name]).startswith("error")
         ]
     except (OSError, RpcFailure, ValueError, KeyError, TypeError) as error:
         return "answered with errors", repr(error)
@@ -200,7 +200,7 @@ def _outcome(chain: Chain, newest: int, hashes: list[str], expected: Answers) ->
         return "built upon", state[0]
     if wrong:
         return "served", wrong[0]
-    return ("answered with errors", "") if found != expected else ("no effect", "")
+    return ("answered with errors", "") if replies != expected else ("no effect", "")
 
 
 def _is_sealing(rpc: Rpc) -> bool:

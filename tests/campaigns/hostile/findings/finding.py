@@ -38,9 +38,9 @@ class Bench:
 
     def add(self, finding: str, case: str, measured: str, *, is_open: bool) -> None:
         """Record a row."""
-        found = Row(finding, case, measured, is_open)
-        self.rows.append(found)
-        self.on_row(found)
+        row = Row(finding, case, measured, is_open)
+        self.rows.append(row)
+        self.on_row(row)
 
     @contextlib.contextmanager
     def chain(self) -> Iterator[Chain]:

@@ -113,5 +113,5 @@ def _calls(window: Window) -> list[Delays]:
     return [by_method["eth_call"] for by_method in window.methods.values() if "eth_call" in by_method]
 
 
-def _worst(found: Iterable[Delays]) -> float:
-    return max((each.p99 for each in found), default=0.0)
+def _worst(distributions: Iterable[Delays]) -> float:
+    return max((each.p99 for each in distributions), default=0.0)

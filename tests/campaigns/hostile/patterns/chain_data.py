@@ -81,9 +81,9 @@ class Submissions:
         """Make a transaction the one that readers read, once it is in a step."""
         await asyncio.sleep(1 / _RATE)
         response = await connection.post(call("eth_getTransactionByHash", digest))
-        found = response.json().get("result") if response.status == 200 else None
-        if found and found.get("blockNumber"):
-            self.digest, self.block, self.block_hash = digest, found["blockNumber"], found["blockHash"]
+        transaction = response.json().get("result") if response.status == 200 else None
+        if transaction and transaction.get("blockNumber"):
+            self.digest, self.block, self.block_hash = digest, transaction["blockNumber"], transaction["blockHash"]
 
     async def nonce(self, connection: Connection, account: Account) -> int:
         """Return the next nonce of an account."""
@@ -145,9 +145,9 @@ def reads(generator: Generator, digest: str, block: str, block_hash: str, cursor
 
 def sender_of(client: Client) -> Client:
     """Return a client at another address that sends from the same accounts."""
-    found = Client(client.number + _OTHER_ADDRESS, client.facts, client.accounts, client.deadline, client.seen)
-    found.tls = client.tls
-    return found
+    sender = Client(client.number + _OTHER_ADDRESS, client.facts, client.accounts, client.deadline, client.seen)
+    sender.tls = client.tls
+    return sender
 
 
 async def meet(client: Client, generator: Generator, *, is_burst: bool = False) -> None:
@@ -160,8 +160,8 @@ async def meet(client: Client, generator: Generator, *, is_burst: bool = False) 
         """Return calls about the newest transaction, each method in turn."""
         for _ in client.ticks():
             digest = submissions.digest or _NO_HASH
-            found = reads(generator, digest, submissions.block, submissions.block_hash, client.facts.cursor)
-            yield found[next(turns) % len(found)]
+            calls = reads(generator, digest, submissions.block, submissions.block_hash, client.facts.cursor)
+            yield calls[next(turns) % len(calls)]
 
     async def read(connection: Connection) -> None:
         for body in bodies():

@@ -152,9 +152,9 @@ async def subscription_churn(client: Client) -> None:
             connection.send(frame(TEXT, call("eth_subscribe", *(kind if isinstance(kind, tuple) else (kind,)))))
             _, payload = await connection.frame()
             client.seen["answers"] += 1
-            found = payload.partition(b'"result":"')[2].partition(b'"')[0].decode()
-            if found:
-                connection.send(frame(TEXT, call("eth_unsubscribe", found)))
+            subscription = payload.partition(b'"result":"')[2].partition(b'"')[0].decode()
+            if subscription:
+                connection.send(frame(TEXT, call("eth_unsubscribe", subscription)))
 
     await client.sockets(_SOCKETS, act)
 

@@ -64,7 +64,7 @@ func watchRestart(send func(int) (common.Hash, error), heard func() map[common.H
 		}
 	}
 	listen()
-	found, total, repeated := []string{}, 0, 0
+	counts, total, repeated := []string{}, 0, 0
 	for _, times := range heard() {
 		repeated += times - 1
 	}
@@ -74,10 +74,10 @@ func watchRestart(send func(int) (common.Hash, error), heard func() map[common.H
 			times += min(heard()[hash], 1)
 		}
 		total += times
-		found = append(found, fmt.Sprintf("%d of %d %s", times, len(sent[stage]), stage))
+		counts = append(counts, fmt.Sprintf("%d of %d %s", times, len(sent[stage]), stage))
 	}
 	if total < count || repeated > 0 {
-		return fmt.Errorf("heard %s, and %d again", strings.Join(found, ", "), repeated)
+		return fmt.Errorf("heard %s, and %d again", strings.Join(counts, ", "), repeated)
 	}
 	return nil
 }

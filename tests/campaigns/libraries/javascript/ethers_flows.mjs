@@ -65,8 +65,8 @@ export function ethersFlows({ Contract, ContractFactory, Wallet }, version) {
       [1, 2].map((confirmations) => async () => {
         const sent = await wallet.sendTransaction({ to: wallet.address })
         const receipt = await sent.wait(confirmations)
-        const found = (await provider.getBlockNumber()) - receipt.blockNumber + 1
-        if (confirmations > 1 && found < confirmations) throw new Error(`${found} confirmations`)
+        const depth = (await provider.getBlockNumber()) - receipt.blockNumber + 1
+        if (confirmations > 1 && depth < confirmations) throw new Error(`${depth} confirmations`)
       }),
 
     replacement: () => [

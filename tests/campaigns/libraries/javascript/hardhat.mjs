@@ -50,8 +50,8 @@ export async function runHardhat(buildModule, { ethers, ignition, networkHelpers
       [1, 2].map((confirmations) => async () => {
         const sent = await owner.sendTransaction({ to: owner.address })
         const receipt = await sent.wait(confirmations)
-        const found = (await ethers.provider.getBlockNumber()) - receipt.blockNumber + 1
-        if (confirmations > 1 && found < confirmations) throw new Error(`${found} confirmations`)
+        const depth = (await ethers.provider.getBlockNumber()) - receipt.blockNumber + 1
+        if (confirmations > 1 && depth < confirmations) throw new Error(`${depth} confirmations`)
       }),
 
     helpers: async () => helperRounds(networkHelpers, request, (await request({ method: 'eth_accounts' }))[0]),

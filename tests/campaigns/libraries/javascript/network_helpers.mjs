@@ -103,9 +103,9 @@ export function helperRounds(helpers, request, from) {
       'time.latestBlock': async () => equal(await helpers.time.latestBlock(), Number((await block()).number), 'number'),
       'time.increase': async () => {
         const before = Number((await block()).timestamp)
-        const found = await helpers.time.increase(MINUTE)
-        equal(found, Number((await block()).timestamp), 'result')
-        equal(found >= before + MINUTE, true, `${found - before} s, enough`)
+        const timestamp = await helpers.time.increase(MINUTE)
+        equal(timestamp, Number((await block()).timestamp), 'result')
+        equal(timestamp >= before + MINUTE, true, `${timestamp - before} s, enough`)
       },
       'time.increaseTo': async () => {
         const target = (await helpers.time.latest()) + 2 * MINUTE

@@ -48,13 +48,13 @@ async function watched(send, heard) {
   await sendAt('later')
   await sendAt('later')
   await listen()
-  const found = Object.entries(sent).map(([stage, hashes]) => {
+  const counts = Object.entries(sent).map(([stage, hashes]) => {
     return `${hashes.filter((hash) => heard.includes(hash)).length} of ${hashes.length} ${stage}`
   })
   const repeated = heard.length - new Set(heard).size
   const all = Object.values(sent).flat()
   if (repeated || !all.every((hash) => heard.includes(hash)))
-    throw new Error(`heard ${found.join(', ')}, and ${repeated} again`)
+    throw new Error(`heard ${counts.join(', ')}, and ${repeated} again`)
 }
 
 /** Names a round in its error: how it watches. */

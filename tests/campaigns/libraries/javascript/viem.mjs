@@ -63,8 +63,8 @@ await run({
   confirmations: () =>
     [1, 2].map((confirmations) => async () => {
       const receipt = await mined(await wallet.sendTransaction({ to: account.address }), { confirmations })
-      const found = (await client.getBlockNumber({ cacheTime: 0 })) - receipt.blockNumber + 1n
-      if (confirmations > 1 && found < confirmations) throw new Error(`${found} confirmations`)
+      const depth = (await client.getBlockNumber({ cacheTime: 0 })) - receipt.blockNumber + 1n
+      if (confirmations > 1 && depth < confirmations) throw new Error(`${depth} confirmations`)
     }),
 
   replacement: () => [
@@ -74,7 +74,8 @@ await run({
       const waiting = { to: stranger(), value: 1n, gas: 21000n, nonce }
       const first = await wallet.sendTransaction({ ...waiting, maxFeePerGas: base / 64n, maxPriorityFeePerGas: 0n })
       let reason = 'not replaced'
-      const replaced = client.waitForTransactionReceipt({ hash: first, onReplaced: (found) => (reason = found.reason) })
+      const onReplaced = (replacement) => (reason = replacement.reason)
+      const replaced = client.waitForTransactionReceipt({ hash: first, onReplaced })
       await sleep(2 * POLL_MS)
       const paid = { maxFeePerGas: base * 2n + 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n }
       const second = await wallet.sendTransaction({ ...waiting, ...paid })

@@ -30,7 +30,7 @@ function submitted(promise) {
 
 function confirmed(promise, confirmations) {
   return new Promise((resolve, reject) => {
-    promise.on('confirmation', (found) => Number(found.confirmations) >= confirmations && resolve(found.receipt))
+    promise.on('confirmation', (event) => Number(event.confirmations) >= confirmations && resolve(event.receipt))
     promise.catch(reject)
   })
 }
@@ -78,8 +78,8 @@ await run({
   confirmations: () =>
     [1, 2].map((confirmations) => async () => {
       const receipt = await confirmed(web3.eth.sendTransaction({ from, to: from, value: 1 }), confirmations)
-      const found = (await web3.eth.getBlockNumber()) - receipt.blockNumber + 1n
-      if (confirmations > 1 && found < confirmations) throw new Error(`${found} confirmations`)
+      const depth = (await web3.eth.getBlockNumber()) - receipt.blockNumber + 1n
+      if (confirmations > 1 && depth < confirmations) throw new Error(`${depth} confirmations`)
     }),
 
   replacement: () => [

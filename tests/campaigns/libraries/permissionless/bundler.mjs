@@ -36,8 +36,8 @@ export async function startBundler({ entryPoint, executorKey, utilityKey }) {
     for (const stream of [alto.stdout, alto.stderr]) {
       stream.on('data', (data) => {
         log = (log + data).slice(-2000)
-        const found = LISTENING.exec(log)
-        if (found) resolve(found[1])
+        const match = LISTENING.exec(log)
+        if (match) resolve(match[1])
       })
     }
   })

@@ -21,8 +21,8 @@ export async function deployEntryPoint(client, wallet) {
   await deployAt(FACTORY, FACTORY_SALT, encodeDeployData({ abi, bytecode, args: [entryPoint07Address] }))
 
   async function deployAt(address, salt, bytecode) {
-    const found = getContractAddress({ opcode: 'CREATE2', from: DETERMINISTIC_DEPLOYER, salt, bytecode })
-    if (found !== address) throw new Error(`the package has another contract: ${found}, expected ${address}`)
+    const computed = getContractAddress({ opcode: 'CREATE2', from: DETERMINISTIC_DEPLOYER, salt, bytecode })
+    if (computed !== address) throw new Error(`the package has another contract: ${computed}, expected ${address}`)
     if (await client.getCode({ address })) return
     try {
       const hash = await wallet.sendTransaction({ to: DETERMINISTIC_DEPLOYER, data: concatHex([salt, bytecode]) })

@@ -89,9 +89,9 @@ def confirmations() -> Any:
 
     def wait(count: int) -> None:
         receipt = owner.transfer(owner, 1, required_confs=count, silent=True)
-        found = web3.eth.block_number - receipt.block_number + 1
+        depth = web3.eth.block_number - receipt.block_number + 1
         if count > 1:
-            equal(found >= count, True, f"{found} confirmations, enough")
+            equal(depth >= count, True, f"{depth} confirmations, enough")
 
     return [lambda: wait(1), lambda: wait(2)]
 
@@ -122,9 +122,9 @@ def events() -> Any:
             return str(board.set(number, "event", options).txid)
 
         def poll() -> list[str]:
-            found = heard.copy()
-            del heard[: len(found)]
-            return found
+            hashes = heard.copy()
+            del heard[: len(hashes)]
+            return hashes
 
         watch_events(lambda: int(web3.eth.block_number), send, poll)
 

@@ -112,9 +112,9 @@ def events() -> Any:
             return cast("send", *arguments, "--private-key", KEY, "--async")
 
         def poll() -> list[str]:
-            found = heard.copy()
-            del heard[: len(found)]
-            return found
+            hashes = heard.copy()
+            del heard[: len(hashes)]
+            return hashes
 
         try:
             time.sleep(SUBSCRIPTION_SECONDS)

@@ -43,10 +43,10 @@ def watch_restart(send: Callable[[int], str], poll: Callable[[], Sequence[str]])
     send_at("later")
     send_at("later")
     listen()
-    found = {stage: len(set(hashes) & set(heard)) for stage, hashes in sent.items()}
+    received = {stage: len(set(hashes) & set(heard)) for stage, hashes in sent.items()}
     repeated = len(heard) - len(set(heard))
-    if repeated or any(found[stage] < len(hashes) for stage, hashes in sent.items()):
-        counts = ", ".join(f"{found[stage]} of {len(hashes)} {stage}" for stage, hashes in sent.items())
+    if repeated or any(received[stage] < len(hashes) for stage, hashes in sent.items()):
+        counts = ", ".join(f"{received[stage]} of {len(hashes)} {stage}" for stage, hashes in sent.items())
         raise AssertionError(f"heard {counts}, and {repeated} again")
 
 

@@ -121,8 +121,8 @@ def events() -> Any:
             return str(board.functions.set(number, "event").transact({"gas": 100_000}).hex())
 
         def poll() -> list[str]:
-            found = [event["transactionHash"].hex() for event in filter.get_new_entries()]
-            return [each for each in found if each not in before]
+            hashes = [event["transactionHash"].hex() for event in filter.get_new_entries()]
+            return [each for each in hashes if each not in before]
 
         watch_events(lambda: w3.eth.block_number, send, poll)
 
@@ -141,8 +141,8 @@ def restart() -> Any:
         before = {event["transactionHash"].hex() for event in filter.get_new_entries()}
 
         def poll() -> list[str]:
-            found = [event["transactionHash"].hex() for event in filter.get_new_entries()]
-            return [each for each in found if each not in before]
+            hashes = [event["transactionHash"].hex() for event in filter.get_new_entries()]
+            return [each for each in hashes if each not in before]
 
         watch_restart(send, poll)
 
@@ -167,9 +167,9 @@ def restart() -> Any:
                 errors.append(f"{type(error).__name__}: {error}")
 
         def poll() -> list[str]:
-            found = heard.copy()
-            del heard[: len(found)]
-            return found
+            hashes = heard.copy()
+            del heard[: len(hashes)]
+            return hashes
 
         threading.Thread(target=run_loop, daemon=True).start()
         is_subscribed.wait(10)

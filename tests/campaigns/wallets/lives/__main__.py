@@ -32,8 +32,8 @@ def main() -> int:
         else:
             context = multiprocessing.get_context("spawn")
             with ProcessPoolExecutor(given.processes, context) as pool:
-                for found in pool.map(part, parts):
-                    report.add(found)
+                for partial_report in pool.map(part, parts):
+                    report.add(partial_report)
     show(report, [])
     print(report.counted)
     command = f"make wallet-lives LIVES={given.lives} SEED={given.seed}"

@@ -20,12 +20,12 @@ MAX_BLOCKS = 3
 
 def after_step(world: World) -> list[str]:
     """Return what is wrong after a step."""
-    found = [f"the ledger is inconsistent: {fault}" for fault in world.shop.balance().faults]
-    found += [f"payment {key} was delivered twice" for key in world.repeated]
+    violations = [f"the ledger is inconsistent: {fault}" for fault in world.shop.balance().faults]
+    violations += [f"payment {key} was delivered twice" for key in world.repeated]
     goods, money = delivered(world), received(world)
     if goods > money:
-        found.append(f"goods of {goods} units were delivered for {money}")
-    return found
+        violations.append(f"goods of {goods} units were delivered for {money}")
+    return violations
 
 
 def delivered(world: World) -> int:
@@ -46,32 +46,34 @@ def waiting(world: World) -> list[str]:
     """Return what is wrong with transactions that the node rejects."""
     with world.shop.database.reading() as tx:
         rows = fetch_all(tx, select(TransactionRecord).where(TransactionRecord.ending.is_(None)))
-    latest, found = world.chain.latest.number, []
+    latest, violations = world.chain.latest.number, []
     for row in rows:
         since = row.rejected_since
         behind = [each for each in rows if each.sender == row.sender and each.account_nonce > row.account_nonce]
         if since is not None and behind and latest > since + MAX_BLOCKS + 1:
-            found.append(f"{len(behind)} transactions wait since block {since} behind {row.purpose}: {row.rejection}")
-    return found
+            violations.append(
+                f"{len(behind)} transactions wait since block {since} behind {row.purpose}: {row.rejection}"
+            )
+    return violations
 
 
 def at_end(world: World) -> list[str]:
     """Return what is wrong once everything is final and no fault is active."""
-    found = after_step(world)
+    violations = after_step(world)
     came = incoming(world.chain)
     if world.shop.rows() != {each.row() for each in came}:
-        found.append("the transfers in the ledger are not those on the chain")
+        violations.append("the transfers in the ledger are not those on the chain")
     if world.shop.balance().received != sum(each.amount for each in came if not is_sweep(each)):
-        found.append("the received sum is not that of the chain")
+        violations.append("the received sum is not that of the chain")
     used = Counter((each.sender, each.nonce) for each in came if each.nonce is not None)
-    found += [f"nonce {nonce.hex()} of {sender} was paid twice" for (sender, nonce), n in used.items() if n > 1]
-    found += _orders(world, set(used))
-    found += _deliveries(world, set(used))
-    return found + _disbursements(world)
+    violations += [f"nonce {nonce.hex()} of {sender} was paid twice" for (sender, nonce), n in used.items() if n > 1]
+    violations += _orders(world, set(used))
+    violations += _deliveries(world, set(used))
+    return violations + _disbursements(world)
 
 
 def _orders(world: World, used: set[tuple[str, bytes | None]]) -> list[str]:
-    found, ended = [], canceled(world.chain)
+    violations, ended = [], canceled(world.chain)
     with world.shop.database.reading() as tx:
         orders = fetch_all(tx, select(OrderRecord))
         open_transactions = fetch_all(tx, select(TransactionRecord).where(TransactionRecord.ending.is_(None)))
@@ -80,29 +82,29 @@ def _orders(world: World, used: set[tuple[str, bytes | None]]) -> list[str]:
         world.counted[f"order: {order.state}"] += 1
         is_captured = order.state is OrderState.CAPTURED
         if is_captured != (key in used) and order.id not in world.shared:
-            found.append(f"order {order.id} is {order.state}, its nonce is {'' if key in used else 'not '}used")
+            violations.append(f"order {order.id} is {order.state}, its nonce is {'' if key in used else 'not '}used")
         if order.state is OrderState.CANCELED and key not in ended:
-            found.append(f"order {order.id} is canceled, but not on the chain")
+            violations.append(f"order {order.id} is canceled, but not on the chain")
         if order.step in IN_FLIGHT or (is_captured and order.step is not Finality.FINAL):
-            found.append(f"order {order.id} is {order.state} / {order.step} at the end")
-    return found + [f"transaction {row.purpose} of {row.subject} is open at the end" for row in open_transactions]
+            violations.append(f"order {order.id} is {order.state} / {order.step} at the end")
+    return violations + [f"transaction {row.purpose} of {row.subject} is open at the end" for row in open_transactions]
 
 
 def _deliveries(world: World, used: set[tuple[str, bytes | None]]) -> list[str]:
     with world.shop.database.reading() as tx:
         orders = fetch_all(tx, select(OrderRecord).where(OrderRecord.state == OrderState.CAPTURED))
     captured = {((order.payer or "").lower(), order.nonce) for order in orders}
-    found = []
+    violations = []
     for key, delivery in world.deliveries.items():
         world.counted["delivered by the seller"] += 1
         nonce = (delivery.payer.lower(), delivery.nonce)
         if "authorization" in delivery.payment.payload and nonce not in used:
             world.counted["delivered, undone by a reorganization"] += 1
             if not delivery.is_exposed:
-                found.append(f"payment {key} was delivered, and not paid")
+                violations.append(f"payment {key} was delivered, and not paid")
         if nonce in captured:
-            found.append(f"payment {key} paid a response and an order")
-    return found
+            violations.append(f"payment {key} paid a response and an order")
+    return violations
 
 
 def _disbursements(world: World) -> list[str]:
@@ -110,15 +112,15 @@ def _disbursements(world: World) -> list[str]:
         refunds = fetch_all(tx, select(RefundRecord))
     states = {each.state for each in refunds}
     world.counted["refunds"] += sum(each.state is DisbursementState.COMPLETE for each in refunds)
-    found = []
+    violations = []
     if not states <= {DisbursementState.COMPLETE, DisbursementState.BLOCKED}:
-        found.append(f"refunds are {states} at the end")
+        violations.append(f"refunds are {states} at the end")
     promised = Counter(
         (each.recipient.lower(), each.amount) for each in refunds if each.state is DisbursementState.COMPLETE
     )
     if Counter((each.recipient, each.amount) for each in paid(world.chain)) != promised:
-        found.append("the refunds in the ledger are not those on the chain")
-    return found
+        violations.append("the refunds in the ledger are not those on the chain")
+    return violations
 
 
 def channel_goods(world: World) -> int:

@@ -103,19 +103,19 @@ def calm(world: World) -> list[str]:
     for _ in range(checks.MAX_BLOCKS + 2):
         world.act(world.work)
         world.chain.mine()
-    found = checks.waiting(world)
+    violations = checks.waiting(world)
     wallet, path = world.wallets[0], PATHS["exact"]
     before = checks.received(world)
     payment = world.paid.shop.payment(wallet.payer, path, world.demands[path])
     settled = world.paid.facilitator.settle(payment, payment.accepted)
     if not settled.success:
-        return [*found, f"the payment of an ordinary account was not settled: {settled.error_reason}"]
+        return [*violations, f"the payment of an ordinary account was not settled: {settled.error_reason}"]
     for _ in range(checks.MAX_BLOCKS):
         world.chain.mine()
         world.act(world.work)
     if checks.received(world) <= before:
-        found.append(f"the payment of an ordinary account was not confirmed in {checks.MAX_BLOCKS} blocks")
-    return found
+        violations.append(f"the payment of an ordinary account was not confirmed in {checks.MAX_BLOCKS} blocks")
+    return violations
 
 
 def _claim(world: World) -> int:
@@ -146,7 +146,7 @@ def end(world: World) -> list[str]:
         world.work()
         world.chain.mine(FINALITY + 1)
     world.work()
-    found = checks.at_end(world)
+    violations = checks.at_end(world)
     if claimed < checks.channel_goods(world) and not world.counted["reorganizations"]:
-        found.append(f"vouchers of {checks.channel_goods(world)} units were claimed for {claimed}")
-    return found
+        violations.append(f"vouchers of {checks.channel_goods(world)} units were claimed for {claimed}")
+    return violations

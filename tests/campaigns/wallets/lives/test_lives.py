@@ -42,9 +42,9 @@ def test_unpaid_delivery_is_found(world: World) -> None:
     payment = world.paid.shop.payment(world.wallets[0].payer, PATHS["exact"])
     assert checks.at_end(world) == []
     world.deliveries["unpaid"] = Delivery(payment, PRICE, 1, 1)
-    found = checks.at_end(world)
-    assert found[0] == f"goods of {PRICE} units were delivered for 0"
-    assert "payment unpaid was delivered, and not paid" in found
+    violations = checks.at_end(world)
+    assert violations[0] == f"goods of {PRICE} units were delivered for 0"
+    assert "payment unpaid was delivered, and not paid" in violations
 
 
 @pytest.mark.timeout(120)
@@ -56,5 +56,5 @@ def test_queue_behind_a_rejected_transaction_is_found(world: World) -> None:
     with world.shop.database.transaction() as tx:
         first = update(TransactionRecord).where(TransactionRecord.account_nonce == 0)
         tx.execute(first.values({TransactionRecord.rejected_since: 1, TransactionRecord.rejection: "refused"}))
-    (found,) = checks.waiting(world)
-    assert found.startswith("1 transactions wait since block 1 behind")
+    (violation,) = checks.waiting(world)
+    assert violation.startswith("1 transactions wait since block 1 behind")

@@ -25,8 +25,8 @@ def open_shop(page: Page, site: ShopSite) -> None:
 
 
 def recorded(page: Page, kind: str) -> list[Any]:
-    found: list[Any] = page.evaluate("(kind) => window.recorded[kind]", kind)
-    return found
+    events: list[Any] = page.evaluate("(kind) => window.recorded[kind]", kind)
+    return events
 
 
 def click_for_popup(page: Page) -> Page:

@@ -149,9 +149,9 @@ def test_terms_that_differ_from_the_shown_ones_are_not_signed(page: Page, shop: 
     wallet = BrowserWallet(page, [BUYER])
 
     def enlarge(route: Route) -> None:
-        found = route.fetch().json()
-        found["typed_data"]["message"]["value"] = 9_000_000
-        route.fulfill(json=found)
+        terms = route.fetch().json()
+        terms["typed_data"]["message"]["value"] = 9_000_000
+        route.fulfill(json=terms)
 
     page.route(re.compile(r"/payment\?"), enlarge)
     connect(page, shop.link("enlarged"))
@@ -182,9 +182,9 @@ def test_node_that_is_behind_or_unreachable(
     page: Page, shop: CheckoutShop, status: str, code: str, sentence: str
 ) -> None:
     def changed(route: Route) -> None:
-        found = route.fetch().json()
-        found["order"]["chain_status"] = status
-        route.fulfill(json=found)
+        checkout = route.fetch().json()
+        checkout["order"]["chain_status"] = status
+        route.fulfill(json=checkout)
 
     page.route(re.compile("/v1/checkout/"), changed)
     page.goto(shop.link(code))

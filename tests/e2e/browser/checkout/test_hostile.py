@@ -19,7 +19,7 @@ def page(opened: BrowserPage) -> Page:
     """Provide a page whose scripts open no dialog."""
 
     def record(dialog: Dialog) -> None:
-        opened.faults.found.append(f"error: dialog {dialog.message}")
+        opened.faults.messages.append(f"error: dialog {dialog.message}")
         dialog.dismiss()
 
     opened.page.on("dialog", record)
@@ -55,12 +55,12 @@ def test_hostile_id_of_an_order(page: Page, shop: CheckoutShop) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_texts_of_token_and_network_are_shown_as_text(page: Page, shop: CheckoutShop, text: str) -> None:
     def replace(route: Route) -> None:
-        found: dict[str, Any] = route.fetch().json()
-        order = found["order"]
+        checkout: dict[str, Any] = route.fetch().json()
+        order = checkout["order"]
         order["token"] |= {"name": text, "symbol": text}
         order["network"]["name"] = text
         order |= {"merchant_name": text, "amount_shown": f"1.5 {text}"}
-        route.fulfill(json=found)
+        route.fulfill(json=checkout)
 
     page.route(re.compile("/v1/checkout/"), replace)
     page.goto(shop.link(f"token {HOSTILE.index(text)}"))
@@ -75,10 +75,10 @@ def test_texts_of_token_and_network_are_shown_as_text(page: Page, shop: Checkout
 
 def test_very_long_texts_leave_the_page_usable(page: Page, shop: CheckoutShop) -> None:
     def replace(route: Route) -> None:
-        found: dict[str, Any] = route.fetch().json()
-        found["order"]["token"]["name"] = "x" * 100_000
-        found["order"] |= {"merchant_name": "x" * 100_000, "description": "x" * 100_000}
-        route.fulfill(json=found)
+        checkout: dict[str, Any] = route.fetch().json()
+        checkout["order"]["token"]["name"] = "x" * 100_000
+        checkout["order"] |= {"merchant_name": "x" * 100_000, "description": "x" * 100_000}
+        route.fulfill(json=checkout)
 
     page.route(re.compile("/v1/checkout/"), replace)
     page.goto(shop.link("long"))
@@ -95,12 +95,12 @@ WIDE = ("\ufdfd" * 60, "W" * 60, "\u3164" * 60, "a" + "\u0301" * 60)
 @pytest.mark.parametrize("text", WIDE, ids=["wide", "letters", "fillers", "marks"])
 def test_names_do_not_widen_the_page(page: Page, shop: CheckoutShop, text: str) -> None:
     def replace(route: Route) -> None:
-        found: dict[str, Any] = route.fetch().json()
-        order = found["order"]
+        checkout: dict[str, Any] = route.fetch().json()
+        order = checkout["order"]
         order["token"] |= {"name": text, "symbol": text}
         order["network"]["name"] = text
         order |= {"merchant_name": text, "description": text, "amount_shown": f"1.5 {text}"}
-        route.fulfill(json=found)
+        route.fulfill(json=checkout)
 
     page.route(re.compile("/v1/checkout/"), replace)
     page.set_viewport_size({"width": 1200, "height": 800})

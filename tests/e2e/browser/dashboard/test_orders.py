@@ -48,7 +48,7 @@ def test_orders_are_found_by_each_field(shop: Shop, page: Page) -> None:
         client.made("/v1/orders/find-2/void")
     shop.sign_in(page, Role.READER, "/orders?id=find-")
     shown(page, "find-2", "find-1")
-    for fields, found in (
+    for fields, ids in (
         ({"reference": "Invoice 7"}, ["find-1"]),
         ({"payer": BUYERS[2].address}, ["find-2"]),
         ({"state": "Voided"}, ["find-2"]),
@@ -56,7 +56,7 @@ def test_orders_are_found_by_each_field(shop: Shop, page: Page) -> None:
         ({"amount_from": "3.000001"}, []),
     ):
         search(page, order_begins_with="find-", **fields)
-        shown(page, *found)
+        shown(page, *ids)
     today = datetime.datetime.now(datetime.UTC).date()
     search(page, order_begins_with="find-", from_day=str(today + datetime.timedelta(days=2)))
     shown(page)

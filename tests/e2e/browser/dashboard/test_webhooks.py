@@ -16,17 +16,17 @@ SECONDS = 30.0
 
 def is_delivered(client: Shopper, event: str) -> bool:
     """Return True once the service recorded the receiver's answer, which is after the receiver sent it."""
-    found = client.get("/v1/deliveries")["items"]
-    return any((each["event_id"], each["state"]) == (event, "delivered") for each in found)
+    deliveries = client.get("/v1/deliveries")["items"]
+    return any((each["event_id"], each["state"]) == (event, "delivered") for each in deliveries)
 
 
 def secret(page: Page) -> str:
     """Return the secret that the page shows, and close it; it is not shown again."""
-    found = page.get_by_label("webhook secret", exact=True).inner_text()
+    text = page.get_by_label("webhook secret", exact=True).inner_text()
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_label("webhook secret", exact=True)).to_have_count(0)
-    assert found not in page.content()
-    return found
+    assert text not in page.content()
+    return text
 
 
 def test_endpoint_is_added_tested_rotated_and_removed(shop: Shop, page: Page) -> None:

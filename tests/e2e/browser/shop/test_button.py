@@ -96,5 +96,5 @@ def test_page_of_another_origin_gets_no_message(opened: BrowserPage, demo: ShopD
         pay_with_pretend_wallet(popup)
         expect(popup.get_by_role("heading", name="Paid")).to_be_visible()
         # The browser drops each message and reports it in this page.
-        assert any(DROPPED in fault for fault in opened.faults.found)
+        assert any(DROPPED in fault for fault in opened.faults.messages)
         assert page.evaluate("window.received ?? []") == []

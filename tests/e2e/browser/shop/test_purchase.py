@@ -25,7 +25,7 @@ class StageTimes:
     """Times of the stages of a purchase, in seconds from the click on Pay."""
 
     def __init__(self, page: Page) -> None:
-        self.found: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}
         self._start = 0.0
         page.expose_function("testReport", self.record)
         page.add_init_script(_REPORT)
@@ -34,10 +34,10 @@ class StageTimes:
         self._start = time.perf_counter()
 
     def record(self, stage: str) -> None:
-        self.found.setdefault(stage, time.perf_counter() - self._start)
+        self.seconds.setdefault(stage, time.perf_counter() - self._start)
 
     def __str__(self) -> str:
-        return ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.found.items())
+        return ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items())
 
 
 def wait_for_stage(page: Page, stage: str) -> None:
@@ -59,7 +59,7 @@ def test_purchase_from_click_to_captured_and_refunded(shopper: BrowserPage, demo
     times.record("back in the shop")
     wait_for_stage(page, "shipped")
     times.record("captured and shipped")
-    assert list(times.found)[-3:] == ["Paid", "back in the shop", "captured and shipped"]
+    assert list(times.seconds)[-3:] == ["Paid", "back in the shop", "captured and shipped"]
     assert serious_findings(page) == []
     order = page.url.rpartition("/")[2]
 

@@ -139,9 +139,9 @@ def test_price_that_changes_is_not_signed(page: Page, seller: SellerSite) -> Non
             route.continue_()
             return
         response = route.fetch()
-        found: dict[str, Any] = response.json()
-        found["accepts"][0]["amount"] = str(next(amounts))
-        route.fulfill(response=response, json=found)
+        demand: dict[str, Any] = response.json()
+        demand["accepts"][0]["amount"] = str(next(amounts))
+        route.fulfill(response=response, json=demand)
 
     page.route(re.compile("/report$"), change)
     pay(page, f"{seller.url}/report")
@@ -155,13 +155,13 @@ def test_hostile_texts_are_shown_as_text(page: Page, seller: SellerSite) -> None
             route.continue_()
             return
         response = route.fetch()
-        found: dict[str, Any] = response.json()
-        found["accepts"][0]["extra"]["name"] = MARKUP
-        route.fulfill(response=response, json=found)
+        demand: dict[str, Any] = response.json()
+        demand["accepts"][0]["extra"]["name"] = MARKUP
+        route.fulfill(response=response, json=demand)
 
     def change_details(route: Route) -> None:
-        found: dict[str, Any] = route.fetch().json()
-        route.fulfill(json=found | {"symbol": MARKUP, "seller_name": MARKUP, "network_name": f"{MARKUP}\u202e"})
+        details: dict[str, Any] = route.fetch().json()
+        route.fulfill(json=details | {"symbol": MARKUP, "seller_name": MARKUP, "network_name": f"{MARKUP}\u202e"})
 
     page.route(re.compile("/report"), change_demand)
     page.route(re.compile("details.json"), change_details)

@@ -76,8 +76,8 @@ def test_payee_without_ether_is_reported_until_it_has_some(chain: LiveNode, tmp_
         wait_for(lambda: health(service.url)["status"] == "ok", SECONDS, "a healthy service")
         chain.rpc("anvil_setBalance", MERCHANT.address, hex(0))
         wait_for(lambda: codes(service.url) == {"payee_empty"}, SECONDS, "the reason payee_empty")
-        found = health(service.url)["destinations"][0]["payee"]
-        assert (found["status"], found["balance"], found["captures_left"]) == ("empty", "0", 0)
+        payee = health(service.url)["destinations"][0]["payee"]
+        assert (payee["status"], payee["balance"], payee["captures_left"]) == ("empty", "0", 0)
         ids = [shopper.stored(f"o{number}", 1_000 + number, BUYERS[number]) for number in range(3)]
         for id in ids:
             shopper.made(f"/v1/orders/{id}/capture")
@@ -148,8 +148,8 @@ def test_killed_node_is_reported(tmp_path: Path) -> None:
             assert metric(service.url, "foreseal_pay_worker_passes_total", outcome="failed") >= 3
             # The database still answers, and the last balance is still reported.
             wait_for(lambda: health(service.url)["database"]["reachable"], SECONDS, "the database")
-            found = health(service.url)
-            assert (found["database"]["reachable"], found["destinations"][0]["payee"]["status"]) == (True, "ok")
+            report = health(service.url)
+            assert (report["database"]["reachable"], report["destinations"][0]["payee"]["status"]) == (True, "ok")
 
 
 def test_reorganization_under_load_ends_with_final_captures(chain: LiveNode, tmp_path: Path) -> None:

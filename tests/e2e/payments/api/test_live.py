@@ -87,11 +87,11 @@ def test_an_order_is_paid_notified_and_refunded(chain: LiveNode, tmp_path: Path,
         ids = [int(event["id"].removeprefix("evt_")) for event in events if event["type"].startswith("order.")]
         assert ids == sorted(set(ids))
 
-        found = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
-        assert (found.status_code, found.json()["worker"]["synced"]) == (200, True)
+        response = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
+        assert (response.status_code, response.json()["worker"]["synced"]) == (200, True)
         document = httpx.get(f"{service.url}/v1/openapi.json", timeout=SECONDS).json()
         schema = {"$ref": "#/components/schemas/Health", "components": document["components"]}
-        Draft202012Validator(schema).validate(found.json())
+        Draft202012Validator(schema).validate(response.json())
 
 
 def test_order_with_a_maximum_is_captured_and_paid_out(chain: LiveNode, tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_order_with_a_maximum_is_paid_by_the_wallet_that_signs(chain: LiveNode, 
 def test_service_without_a_node_reports_unready(tmp_path: Path) -> None:
     config = configure(tmp_path, f"http://127.0.0.1:{next_free_port()}", f"sqlite:///{tmp_path}/pay.db")
     with serving(config, "--log", "error") as service:
-        found = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
-        assert (found.status_code, found.json()["status"]) == (503, "unhealthy")
-        (reason,) = found.json()["reasons"]
+        response = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
+        assert (response.status_code, response.json()["status"]) == (503, "unhealthy")
+        (reason,) = response.json()["reasons"]
         assert reason["code"] == "node_unreachable"
         assert "ConnectError" in reason["message"]
         with Shopper(service.url, api_key(config, "cashier")) as shopper:

@@ -133,10 +133,10 @@ def test_client_library_works_below_the_path_of_a_merchant(chain: LiveNode, tmp_
 def statuses(client: httpx.Client, url: str) -> dict[str, str]:
     """Return the status of each merchant, of which one may hang."""
     response = client.get(f"{url}/healthz")
-    found = {name: str(each["status"]) for name, each in response.json()["merchants"].items()}
-    assert response.json()["status"] == ("unhealthy" if "unhealthy" in found.values() else "ok")
+    by_merchant = {name: str(each["status"]) for name, each in response.json()["merchants"].items()}
+    assert response.json()["status"] == ("unhealthy" if "unhealthy" in by_merchant.values() else "ok")
     assert response.status_code == 200
-    return found
+    return by_merchant
 
 
 def webhook(folder: Path, name: str, receiver: WebhookReceiver) -> str:

@@ -31,9 +31,9 @@ def chain() -> Iterator[LiveNode]:
 @pytest.fixture
 def collector(chain: LiveNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpCollector]:
     """Provide a collector that services of the test export to, with every order."""
-    with otlp_collector() as found:
-        found.configure(monkeypatch.setenv)
-        yield found
+    with otlp_collector() as receiver:
+        receiver.configure(monkeypatch.setenv)
+        yield receiver
 
 
 def configured(chain: LiveNode, folder: Path, more: str = "") -> Path:

@@ -66,24 +66,25 @@ test("a longer retry-after is respected, up to the time limit", async () => {
   await capture(first.client);
   assert.deepEqual(first.slept, [9000]);
   const second = scripted([error(503, "overloaded", { "retry-after": "61" })]);
-  await assert.rejects(capture(second.client), (found) => found.code === "overloaded" && found.isTemporary);
+  await assert.rejects(capture(second.client), (failure) => failure.code === "overloaded" && failure.isTemporary);
   assert.deepEqual(second.slept, []);
 });
 
 test("retries end after the last attempt, and the error has the key", async () => {
   const { client, slept } = scripted([new TypeError("a"), new TypeError("b")], { attempts: 2 });
-  await assert.rejects(capture(client, "k"), (found) => {
-    return found instanceof NoServiceResponse && found.idempotencyKey === "k";
+  await assert.rejects(capture(client, "k"), (failure) => {
+    return failure instanceof NoServiceResponse && failure.idempotencyKey === "k";
   });
   assert.deepEqual(slept, [1000]);
 });
 
 test("an error response has status, code and argument, and is not retried", async () => {
   const { client, requests } = scripted([error(400, "invalid_value")]);
-  await assert.rejects(client.post(CAPTURE, { params: { path: { id: "a b" } } }), (found) => {
-    assert.ok(found instanceof RequestFailed);
-    assert.deepEqual([found.status, found.code, found.argument, found.reason], [400, "invalid_value", "amount", null]);
-    return found.message === "for people" && found.name === "RequestFailed";
+  await assert.rejects(client.post(CAPTURE, { params: { path: { id: "a b" } } }), (failure) => {
+    assert.ok(failure instanceof RequestFailed);
+    const { status, code, argument, reason } = failure;
+    assert.deepEqual([status, code, argument, reason], [400, "invalid_value", "amount", null]);
+    return failure.message === "for people" && failure.name === "RequestFailed";
   });
   assert.equal(requests.length, 1);
   assert.equal(requests[0].url, "http://shop.test/base/v1/orders/a%20b/capture");
@@ -127,9 +128,10 @@ test("an unhealthy service is a result", async () => {
 
 test("iteration follows the cursors", async () => {
   const { client, requests } = scripted([json(200, { items: [1, 2], next: "c" }), json(200, { items: [3], next: null })]);
-  const found = [];
-  for await (const each of client.iterate("/v1/refunds", { params: { query: { order: "7", limit: 2 } } })) found.push(each);
-  assert.deepEqual(found, [1, 2, 3]);
+  const refunds = [];
+  const query = { order: "7", limit: 2 };
+  for await (const each of client.iterate("/v1/refunds", { params: { query } })) refunds.push(each);
+  assert.deepEqual(refunds, [1, 2, 3]);
   assert.deepEqual(requests.map((each) => new URL(each.url).search), ["?order=7&limit=2", "?order=7&limit=2&cursor=c"]);
 });
 
@@ -139,13 +141,13 @@ test("an export sends its period", async () => {
   for await (const chunk of client.stream("/v1/export.csv", { params: { query } })) assert.equal(chunk, "kind");
   const before = { params: { query: { block_time_before: 9 } } };
   for await (const chunk of client.stream("/v1/export.jsonl", before)) assert.equal(chunk, "{}");
-  const found = requests.map((each) => new URL(each.url).search);
-  assert.deepEqual(found, ["?block_time_from=5&block_time_before=9", "?block_time_before=9"]);
+  const queries = requests.map((each) => new URL(each.url).search);
+  assert.deepEqual(queries, ["?block_time_from=5&block_time_before=9", "?block_time_before=9"]);
 });
 
 test("an error response to an export is an error of the client", async () => {
   const chunks = scripted([error(403, "insufficient_role")]).client.stream("/v1/export.csv");
-  await assert.rejects(chunks.next(), (found) => found instanceof RequestFailed && found.status === 403);
+  await assert.rejects(chunks.next(), (failure) => failure instanceof RequestFailed && failure.status === 403);
 });
 
 test("an interrupted export is an error of the client", async () => {
@@ -192,5 +194,5 @@ test("a payment is stored once by a running service although its response is los
   let text = "";
   for await (const chunk of client.stream("/v1/export.csv")) text += chunk;
   assert.match(text, /^kind,transaction_hash/);
-  await assert.rejects(get(client, "unknown"), (found) => found.code === "not_found" && found.status === 404);
+  await assert.rejects(get(client, "unknown"), (failure) => failure.code === "not_found" && failure.status === 404);
 });

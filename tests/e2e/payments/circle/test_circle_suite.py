@@ -51,16 +51,16 @@ def test_only_explained_results_differ_from_those_on_the_chain_of_hardhat(folder
     suite = CircleSuite(folder / "own")
     files = suite.files()
     assert TOKEN_TESTS in files
-    expected, found = suite.run(files, None), suite.run(files, node.url)
-    assert found.failed.keys() == expected.failed.keys() | DIFFERENCES.keys(), found.failed
-    assert found.passed + Counter(DIFFERENCES.keys()) == expected.passed
-    assert found.passed.total() > TOKEN_TEST_COUNT
+    expected, actual = suite.run(files, None), suite.run(files, node.url)
+    assert actual.failed.keys() == expected.failed.keys() | DIFFERENCES.keys(), actual.failed
+    assert actual.passed + Counter(DIFFERENCES.keys()) == expected.passed
+    assert actual.passed.total() > TOKEN_TEST_COUNT
 
 
 def test_token_of_this_project_passes_the_tests_of_the_token(folder: Path, node: LiveNode) -> None:
     suite = CircleSuite(folder / "token")
     suite.replace_token()
     files = [file for file in suite.files() if file == TOKEN_TESTS or file.startswith(TESTS_OF_ALL_VERSIONS)]
-    found = suite.run(files, node.url, TOKEN_TITLES)
-    assert found.failed == {}
-    assert found.passed.total() == TOKEN_TEST_COUNT
+    run = suite.run(files, node.url, TOKEN_TITLES)
+    assert run.failed == {}
+    assert run.passed.total() == TOKEN_TEST_COUNT

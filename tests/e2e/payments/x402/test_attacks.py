@@ -93,8 +93,8 @@ def test_payment_of_another_gets_no_stored_response(world: World, selling: Selli
     terms = payment.payload["authorization"]
     for changes in ({"signature": other}, {"authorization": terms | {"validBefore": "99999999999"}}):
         changed = payment.model_copy(update={"payload": payment.payload | changes})
-        found = selling.get("/report", changed)
-        assert (found.status_code, "payment_differs" in str(requirement_error(found))) == (402, True)
+        response = selling.get("/report", changed)
+        assert (response.status_code, "payment_differs" in str(requirement_error(response))) == (402, True)
     assert selling.get("/report", payment).status_code == 200
     assert selling.runs == {"/report": 1}
 
@@ -184,9 +184,9 @@ def test_authorization_canceled_during_the_handler_is_not_settled(world: World, 
     payment = selling.bought(BUYER, "/report")
     selling.during = lambda: cancel(world, payment)
     with nothing_moves(world):
-        found = selling.get("/report", payment)
-        assert (found.status_code, settlement(found).success) == (402, False)
-        assert "run" not in found.json()
+        response = selling.get("/report", payment)
+        assert (response.status_code, settlement(response).success) == (402, False)
+        assert "run" not in response.json()
         with world.rollback():
             world.finalize()
             id = settled(payment, payment.accepted).key.name
@@ -199,8 +199,8 @@ def test_payer_blacklisted_before_settlement_is_not_charged(world: World, sellin
     selling.during = lambda: world.act(BLACKLISTER, "blacklist(address)", BUYER.address)
     try:
         with nothing_moves(world):
-            found = selling.get("/report", payment)
-            assert (found.status_code, settlement(found).success) == (402, False)
+            response = selling.get("/report", payment)
+            assert (response.status_code, settlement(response).success) == (402, False)
             assert selling.get("/report", payment).status_code == 402
     finally:
         world.act(BLACKLISTER, "unBlacklist(address)", BUYER.address)
@@ -249,8 +249,8 @@ def test_an_authorization_that_a_third_party_submits_first(world: World, selling
     selling.during = submit
     sent = world.sent_by(FACILITATOR.address)
     with one_payment(world):
-        found = selling.get("/report", payment)
-        assert settlement(found).transaction == node.unreadable
+        response = selling.get("/report", payment)
+        assert settlement(response).transaction == node.unreadable
     assert world.sent_by(FACILITATOR.address) == sent
     for _ in range(2):
         asyncio.run(selling.seller.follow())
@@ -269,9 +269,9 @@ def test_a_permit_that_a_third_party_submits_first(world: World, sqlite: Callabl
     async def signing() -> PaymentPayload:
         signer = EthAccountSignerWithRPC(NEWCOMER, world.url)
         stock = x402Client().register("eip155:84532", ExactEvmScheme(signer))
-        found = await stock.create_payment_payload(PaymentRequired.model_validate_json(required.content))
-        assert isinstance(found, PaymentPayload)
-        return found
+        payload = await stock.create_payment_payload(PaymentRequired.model_validate_json(required.content))
+        assert isinstance(payload, PaymentPayload)
+        return payload
 
     payment = asyncio.run(signing())
     assert payment.extensions is not None
@@ -298,9 +298,9 @@ def test_a_permit_that_a_third_party_submits_first(world: World, sqlite: Callabl
     ],
 )
 def test_malformed_payment_headers_are_rejected(selling: Selling, header: str) -> None:
-    found = selling.get("/report", headers={"payment-signature": header})
-    assert found.status_code == 400, found.text
-    assert found.json()["error"]
+    response = selling.get("/report", headers={"payment-signature": header})
+    assert response.status_code == 400, response.text
+    assert response.json()["error"]
     assert not selling.runs
 
 
@@ -308,19 +308,19 @@ def test_duplicate_payment_header_is_rejected(world: World, selling: Selling) ->
     payments = [encode_payment_signature_header(selling.bought(BUYER, "/report")) for _ in range(2)]
     with nothing_moves(world):
         headers = [("payment-signature", payments[0]), ("payment-signature", payments[1])]
-        found = selling.get("/report", headers=headers)
-        assert (found.status_code, found.json()["error"]) == (400, "PAYMENT-SIGNATURE: occurs 2 times")
+        response = selling.get("/report", headers=headers)
+        assert (response.status_code, response.json()["error"]) == (400, "PAYMENT-SIGNATURE: occurs 2 times")
 
 
 def changed(payment: PaymentPayload, path: str, value: Any) -> Any:
     """Return a payment in JSON with one field changed."""
-    found = orjson.loads(payment.model_dump_json(by_alias=True))
-    inner = found
+    fields = orjson.loads(payment.model_dump_json(by_alias=True))
+    inner = fields
     *names, last = path.split(".")
     for name in names:
         inner = inner[name]
     inner[last] = value
-    return found
+    return fields
 
 
 BROKEN = [
@@ -372,8 +372,8 @@ def test_invalid_facilitator_calls_are_rejected(world: World, sqlite: Callable[[
 
     async def posting() -> list[httpx.Response]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://facilitator.test") as client:
-            found = [await client.post(f"/{each}", content=body) for each in ("verify", "settle")]
-            return [*found, await client.get("/status/nonsense"), await client.get("/verify")]
+            responses = [await client.post(f"/{each}", content=body) for each in ("verify", "settle")]
+            return [*responses, await client.get("/status/nonsense"), await client.get("/verify")]
 
     assert [answer.status_code for answer in asyncio.run(posting())] == [400, 400, 400, 405]
 
@@ -391,11 +391,11 @@ def test_facilitator_timeout_after_sending_settles_once(world: World, url: str, 
         async def settle(self, *given: Any) -> Any:
             if not self.lost and not remembers:
                 return SettleResponse(success=False, error_reason="nonce_used", transaction="", network=NETWORK)
-            found = await self.inner.settle(*given)
+            answer = await self.inner.settle(*given)
             if self.lost:
                 self.lost -= 1
                 raise httpx.ReadTimeout("no answer")
-            return found
+            return answer
 
     selling = Selling(world, url)
     selling.facilitator = Silent(selling.facilitator)
@@ -427,8 +427,8 @@ def test_a_lying_facilitator_is_detected(world: World, url: str, named: str) -> 
         async def settle(self, *given: Any) -> Any:
             if self.lies:
                 self.lies -= 1
-                found = await self.inner.verify(*given)
-                assert found.is_valid
+                verification = await self.inner.verify(*given)
+                assert verification.is_valid
                 return SettleResponse(success=True, transaction=named, network=NETWORK, payer=BUYER.address)
             return await self.inner.settle(*given)
 
@@ -444,5 +444,5 @@ def test_a_lying_facilitator_is_detected(world: World, url: str, named: str) -> 
 
 
 def test_shop_ignores_the_origin_of_the_request(selling: Selling) -> None:
-    found = selling.get("/report", headers={"host": "evil.test"})
-    assert found.json()["resource"]["url"].startswith(ORIGIN)
+    response = selling.get("/report", headers={"host": "evil.test"})
+    assert response.json()["resource"]["url"].startswith(ORIGIN)

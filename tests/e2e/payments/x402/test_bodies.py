@@ -64,8 +64,8 @@ def test_body_without_a_verified_payment_is_not_read(selling: Selling) -> None:
     for name, (status, headers) in invalid_payments(selling).items():
         body = UnreadBody()
         # A new client for each body: a transport reads what the application left.
-        found = selling.run(lambda client, b=body, h=headers: client.post("/make", content=b.chunks(), headers=h))
-        assert (name, found.status_code, body.is_read) == (name, status, False), found.text
+        response = selling.run(lambda client, b=body, h=headers: client.post("/make", content=b.chunks(), headers=h))
+        assert (name, response.status_code, body.is_read) == (name, status, False), response.text
     assert not selling.runs
 
 
@@ -74,8 +74,10 @@ def test_body_of_another_ones_payment_is_not_read(selling: Selling) -> None:
     assert selling.get("/report", payment).status_code == 200
     copied = payment.model_copy(update={"payload": payment.payload | {"signature": "0x" + "22" * 65}})
     body = UnreadBody()
-    found = selling.run(lambda client: client.request("GET", "/report", content=body.chunks(), headers=signed(copied)))
-    assert (found.status_code, body.is_read) == (402, False)
+    response = selling.run(
+        lambda client: client.request("GET", "/report", content=body.chunks(), headers=signed(copied))
+    )
+    assert (response.status_code, body.is_read) == (402, False)
 
 
 def paid_post(client: httpx.AsyncClient, payment: PaymentPayload, content: Any) -> Awaitable[httpx.Response]:
@@ -155,8 +157,8 @@ class SpoilingVoucher(Recorded):
 def test_failed_body_frees_the_channel(selling: Selling, monkeypatch: pytest.MonkeyPatch) -> None:
     """A channel is reserved when its voucher is verified, so the next voucher would be rejected as busy."""
     monkeypatch.setattr(bounded_bodies, "LARGEST", 100)
-    found = asyncio.run(buy(SpoilingVoucher(selling.app), BUYER, 3, "/tick"))
-    assert [each.status_code for each in found] == [200, 400, 200], [each.text for each in found]
+    responses = asyncio.run(buy(SpoilingVoucher(selling.app), BUYER, 3, "/tick"))
+    assert [each.status_code for each in responses] == [200, 400, 200], [each.text for each in responses]
     assert selling.runs == {"/tick": 2}
 
 

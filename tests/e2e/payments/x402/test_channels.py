@@ -192,10 +192,10 @@ def test_handler_longer_than_its_seconds_runs_once(world: World, url: str, path:
         copies.append(second.get(path, recorded.payments[-1]))
 
     first.during = outlive
-    found = asyncio.run(buy_once(recorded, BUYERS[20], path))
-    assert (found.status_code, found.json()["run"]) == (200, 1)
+    response = asyncio.run(buy_once(recorded, BUYERS[20], path))
+    assert (response.status_code, response.json()["run"]) == (200, 1)
     assert [copy.status_code for copy in copies] == [409]
-    assert second.get(path, recorded.payments[0]).content == found.content
+    assert second.get(path, recorded.payments[0]).content == response.content
     assert first.runs + second.runs == {path: 1}
     [channel] = first.seller.channels.list()
     assert channel.charged_cumulative_amount == "100"

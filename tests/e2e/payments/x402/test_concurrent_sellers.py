@@ -36,12 +36,12 @@ def shops(world: World, url: str, runs: Path) -> Iterator[list[str]]:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             started.append(ending.enter_context(process))
             ending.callback(process.kill)
-        found = []
+        urls = []
         for process in started:
             assert process.stdout is not None
-            found.append(process.stdout.readline().decode().strip())
-        assert all(found)
-        yield found
+            urls.append(process.stdout.readline().decode().strip())
+        assert all(urls)
+        yield urls
 
 
 async def crowd(urls: list[str]) -> list[tuple[str, list[httpx.Response]]]:
@@ -81,15 +81,15 @@ def test_concurrent_copies_of_a_payment_settle_once(world: World, url: str, tmp_
     runs, start, before = tmp_path / "runs", world.pending, world.balance(SHOP.address)
     sent = world.sent_by(FACILITATOR.address)
     with shops(world, url, runs) as urls:
-        found = asyncio.run(crowd(urls))
+        purchases = asyncio.run(crowd(urls))
     transactions = set()
-    for _, answers in found:
+    for _, answers in purchases:
         assert len({answer.content for answer in answers}) == 1
         said = {settlement(answer).transaction for answer in answers}
         assert len(said) == 1
         transactions |= said
     assert len(transactions) == 8
-    assert Counter(runs.read_text().split()) == Counter(name for name, _ in found)
+    assert Counter(runs.read_text().split()) == Counter(name for name, _ in purchases)
     assert world.sent_by(FACILITATOR.address) == sent + 8
     receipts = world.receipts_of(FACILITATOR.address, start)
     assert transactions <= {receipt["transactionHash"] for receipt in receipts}

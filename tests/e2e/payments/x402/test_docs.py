@@ -70,19 +70,19 @@ def test_paid_routes_of_the_page_sell(world: World, tmp_path: Path, facilitator_
     before = world.balance(PAYEE)
 
     async def buying() -> list[httpx.Response]:
-        found = []
+        responses = []
         for app, path in (("app", "/report/may"), ("app", "/tokens?count=3"), ("paid_app", "/report/june")):
             transport = x402AsyncTransport(stock_client(BUYER), httpx.ASGITransport(shown[app]))
             async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
-                found.append(await client.get(path))
+                responses.append(await client.get(path))
         await shown["api"].close()
-        return found
+        return responses
 
-    found = asyncio.run(buying())
-    assert [answer.status_code for answer in found] == [200, 200, 200], [answer.text for answer in found]
+    responses = asyncio.run(buying())
+    assert [answer.status_code for answer in responses] == [200, 200, 200], [answer.text for answer in responses]
     contents = [{"report": "may"}, {"payer": BUYER.address, "tokens": 3}, {"report": "june"}]
-    assert [answer.json() for answer in found] == contents
-    assert [settlement(answer).success for answer in found] == [True, True, True]
+    assert [answer.json() for answer in responses] == contents
+    assert [settlement(answer).success for answer in responses] == [True, True, True]
     assert world.balance(PAYEE) == before + 10_000 + 30 + 10_000
 
 
@@ -100,19 +100,19 @@ def test_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: s
         stock = stock_client(BUYER).register(NETWORK, BatchSettlementEvmScheme(Account.from_key(BUYER.key)))
         transport = x402AsyncTransport(stock, httpx.ASGITransport(shown["app"]))
         async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as client:
-            found = [await client.get(path) for path in ("/report/may", "/words?count=3", "/tick", "/tick")]
+            responses = [await client.get(path) for path in ("/report/may", "/words?count=3", "/tick", "/tick")]
         exec(blocks("python")[CLAIM], shown)
         await shown["manager"].claim_and_settle()
         await shown["seller"].facilitator.aclose()
-        return found
+        return responses
 
-    found = asyncio.run(buying())
-    assert [answer.status_code for answer in found] == [200] * 4, [answer.text for answer in found]
-    assert found[0].json() == {"for": BUYER.address}
-    assert found[1].json() == ["word"] * 3
-    assert settlement(found[1]).amount == "30"
+    responses = asyncio.run(buying())
+    assert [answer.status_code for answer in responses] == [200] * 4, [answer.text for answer in responses]
+    assert responses[0].json() == {"for": BUYER.address}
+    assert responses[1].json() == ["word"] * 3
+    assert settlement(responses[1]).amount == "30"
     assert world.balance(PAYEE) == before + 1000 + 30 + 200
-    key = settlement(found[0]).transaction
+    key = settlement(responses[0]).transaction
     assert world.receipt(key)["status"] == "0x1"
     shown["seller"].node._client.close()
 
@@ -120,8 +120,8 @@ def test_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: s
 def test_every_status_of_the_page_exists(facilitator_url: str) -> None:
     nonce = "0x" + "ab" * 32
     id = f"84532-{'0x036CbD53842c5426634e7929541eC2318f3dCF7e'.lower()}-{BUYER.address.lower()}-{nonce}"
-    found = httpx.get(f"{facilitator_url}/status/{id}", params={"deadline": 1}).json()
-    assert (found["payment"], found["status"], found["neverSettled"]) in [
+    status = httpx.get(f"{facilitator_url}/status/{id}", params={"deadline": 1}).json()
+    assert (status["payment"], status["status"], status["neverSettled"]) in [
         (id, "unsettled", True),
         (id, "open", False),  # no block is final yet
     ]
@@ -136,9 +136,9 @@ def test_every_status_of_the_page_exists(facilitator_url: str) -> None:
 def test_configuration_file_of_the_page_is_valid(tmp_path: Path) -> None:
     path = tmp_path / "pay.toml"
     path.write_text(blocks("toml")[0])
-    found = read(path)
-    assert found.facilitator is not None
-    assert found.facilitator.listen == ("127.0.0.1", 8602)
+    configuration = read(path)
+    assert configuration.facilitator is not None
+    assert configuration.facilitator.listen == ("127.0.0.1", 8602)
     assert tomllib.loads(blocks("toml")[0])["node"]["chain_id"] == 84532
 
 

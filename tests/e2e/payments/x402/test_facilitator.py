@@ -23,12 +23,12 @@ def test_exact_moves_exactly_the_amount_once(world: World, facilitator: Facilita
     payment = pay(BUYERS[0], asked)
     amount, before = int(asked.amount), world.balance(SHOP.address)
     assert facilitator.verify(payment, asked).is_valid
-    found = facilitator.settle(payment, asked)
-    assert found.success, found
-    assert world.receipt(found.transaction)["status"] == "0x1"
+    settlement = facilitator.settle(payment, asked)
+    assert settlement.success, settlement
+    assert world.receipt(settlement.transaction)["status"] == "0x1"
     assert world.balance(SHOP.address) == before + amount
     sent = world.sent_by(FACILITATOR.address)
-    assert facilitator.settle(payment, asked) == found
+    assert facilitator.settle(payment, asked) == settlement
     assert not facilitator.verify(payment, asked).is_valid
     assert world.sent_by(FACILITATOR.address) == sent
     assert world.balance(SHOP.address) == before + amount
@@ -39,8 +39,8 @@ def test_upto_settles_the_charged_amount(world: World, facilitator: Facilitator,
     asked, before = demand(1000, "upto"), world.balance(SHOP.address)
     payment = pay(BUYERS[1], asked)
     assert facilitator.verify(payment, asked).is_valid
-    found = facilitator.settle(payment, asked.model_copy(update={"amount": str(charged)}))
-    assert (found.success, found.amount) == (True, str(charged))
+    settlement = facilitator.settle(payment, asked.model_copy(update={"amount": str(charged)}))
+    assert (settlement.success, settlement.amount) == (True, str(charged))
     assert world.balance(SHOP.address) == before + charged
 
 
@@ -61,8 +61,8 @@ def test_upto_with_amount_zero_releases_without_a_settlement(world: World, facil
 def test_upto_above_the_maximum_is_rejected(world: World, facilitator: Facilitator) -> None:
     asked, before, sent = demand(1000, "upto"), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     payment = pay(BUYERS[1], asked)
-    found = facilitator.settle(payment, asked.model_copy(update={"amount": "1001"}))
-    assert not found.success
+    settlement = facilitator.settle(payment, asked.model_copy(update={"amount": "1001"}))
+    assert not settlement.success
     assert world.balance(SHOP.address) == before
     assert world.sent_by(FACILITATOR.address) == sent
 
@@ -126,8 +126,8 @@ def test_payment_past_its_end_is_proven_unsettled_once_final(world: World, facil
     assert facilitator.status(wanted.key, wanted.deadline).fate is PaymentFate.OPEN
     with world.rollback():
         world.finalize(3600)
-        found = facilitator.status(wanted.key, wanted.deadline)
-        assert (found.fate, found.final, found.never) == (PaymentFate.UNSETTLED, True, True)
+        status = facilitator.status(wanted.key, wanted.deadline)
+        assert (status.fate, status.final, status.never) == (PaymentFate.UNSETTLED, True, True)
         assert not facilitator.status(wanted.key).never
 
 
@@ -138,6 +138,6 @@ def test_a_settled_payment_becomes_final(world: World, facilitator: Facilitator)
     key = settled(payment, asked).key
     with world.rollback():
         world.finalize()
-        found = facilitator.status(key)
-        assert (found.fate, found.final, found.transaction) == (PaymentFate.SETTLED, True, answer.transaction)
-        assert not found.never
+        status = facilitator.status(key)
+        assert (status.fate, status.final, status.transaction) == (PaymentFate.SETTLED, True, answer.transaction)
+        assert not status.never

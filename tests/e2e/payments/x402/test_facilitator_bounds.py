@@ -157,7 +157,7 @@ def accounts(value: Any, path: str = "") -> set[str]:
     """Return the paths of all accounts in a payload."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        return {found for name, each in items for found in accounts(each, f"{path}.{name}".removeprefix("."))}
+        return {account for name, each in items for account in accounts(each, f"{path}.{name}".removeprefix("."))}
     return {path} if isinstance(value, str) and value.startswith("0x") and len(value) == 42 else set()
 
 
@@ -191,8 +191,8 @@ def refused(bounded: Facilitator, name: str, request: tuple[PaymentPayload, Paym
         with pytest.raises(Malformed):
             bounded.verify(*request)
     if name in SENT:
-        found = bounded.settle(*request)
-        assert (found.success, found.error_reason) == (False, reason)
+        settlement = bounded.settle(*request)
+        assert (settlement.success, settlement.error_reason) == (False, reason)
     else:
         with pytest.raises(Malformed):
             bounded.settle(*request)
@@ -231,13 +231,13 @@ class Recorded:
         return self.inner.get_supported()
 
     async def verify(self, payload: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
-        found: VerifyResponse = await self.inner.verify(payload, requirements)
-        return found
+        response: VerifyResponse = await self.inner.verify(payload, requirements)
+        return response
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         self.calls[payload.payload["type"]] = (payload, requirements)
-        found: SettleResponse = await self.inner.settle(payload, requirements)
-        return found
+        response: SettleResponse = await self.inner.settle(payload, requirements)
+        return response
 
 
 def test_claims_and_sweeps_of_a_stranger_cost_no_gas(world: World, url: str) -> None:

@@ -129,9 +129,9 @@ def test_killed_node_is_reported_and_calls_return_503(chain: World, tmp_path: Pa
             assert call(url, path, pay(BUYERS[2], asked), asked).status_code == 503
         # The database still answers, and the last balance is still reported.
         wait_for(lambda: health(url)["database"]["reachable"], SECONDS, "the database")
-        found = health(url)
-        assert (found["database"]["reachable"], found["account"]["status"]) == (True, "ok")
-        assert found["settlements"]["open"] == 1
+        report = health(url)
+        assert (report["database"]["reachable"], report["account"]["status"]) == (True, "ok")
+        assert report["settlements"]["open"] == 1
 
 
 def test_account_without_ether_is_reported_until_it_has_some(chain: World, tmp_path: Path) -> None:

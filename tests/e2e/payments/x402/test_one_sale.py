@@ -92,8 +92,8 @@ def test_authorization_of_an_order_buys_no_response(
 ) -> None:
     service.accept()
     payment, before = manual_payment(BUYER, selling.demand("/report"), nonce=nonce), world.balance(SHOP.address)
-    found = selling.get("/report", payment)
-    assert (found.status_code, found.json()["error"]) == (402, "authorization_pays_an_order")
+    response = selling.get("/report", payment)
+    assert (response.status_code, response.json()["error"]) == (402, "authorization_pays_an_order")
     assert (selling.runs, world.balance(SHOP.address)) == ({}, before)
     assert service.poll() is OrderState.STORED
 
@@ -117,9 +117,9 @@ def test_transfer_that_lands_while_the_handler_runs_pays_the_response_alone(
 
     selling.during = submit
     before = world.balance(SHOP.address)
-    found = selling.get("/report", payment)
+    response = selling.get("/report", payment)
     assert world.balance(SHOP.address) == before + 1000
-    assert found.status_code in (200, 402)
+    assert response.status_code in (200, 402)
     assert (selling.get("/report", payment).status_code, selling.runs) == (200, {"/report": 1})
     assert service.poll() is OrderState.DRAFTED
     assert (service.granted(), service.reasons()) == (1, [])
@@ -140,7 +140,7 @@ def test_settlement_through_permit2_is_no_unmatched_transfer(
 
     if watches_first:
         monkeypatch.setattr(grants, "settle", settle_later)
-    found = selling.get(path, selling.bought(BUYER, path))
-    assert settlement(found).success
+    response = selling.get(path, selling.bought(BUYER, path))
+    assert settlement(response).success
     service.poll()
     assert (service.granted(), service.reasons()) == (1, [])

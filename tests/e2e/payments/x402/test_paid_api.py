@@ -148,10 +148,10 @@ def test_handler_of_each_form_is_paid(world: World, paying: Paying, path: str) -
     assert requirements_of(demanded).amount == "1000"
     assert demanded.json()["resource"]["url"] == ORIGIN + path
     assert not paying.runs
-    found = paying.buy(path)
-    assert (found.status_code, found.json()) == (200, FORMS[path])
-    assert found.headers["cache-control"] == "private"
-    assert world.receipt(settlement(found).transaction)["status"] == "0x1"
+    response = paying.buy(path)
+    assert (response.status_code, response.json()) == (200, FORMS[path])
+    assert response.headers["cache-control"] == "private"
+    assert world.receipt(settlement(response).transaction)["status"] == "0x1"
     assert world.balance(SHOP.address) == before + 1000
 
 
@@ -226,9 +226,9 @@ def test_crash_of_a_priced_handler_leads_to_the_status_url(world: World, paying:
     paying.serve(fastapi_app(paying))
     payment, before = paying.bought(BUYER, "/crash"), world.balance(SHOP.address)
     for _ in range(2):
-        found = paying.get("/crash", payment)
-        assert found.status_code == 409
-        assert paying.get(found.json()["status"]).json()["grant"] == "Held"
+        response = paying.get("/crash", payment)
+        assert response.status_code == 409
+        assert paying.get(response.json()["status"]).json()["grant"] == "Held"
     assert paying.runs == {"/crash": 1}
     assert world.balance(SHOP.address) == before
 
@@ -252,8 +252,8 @@ def test_grant_is_stored_before_the_handler_runs(world: World, paying: Paying) -
 def test_free_handler_is_not_sold(paying: Paying) -> None:
     paying.serve(fastapi_app(paying))
     for size in (10, LARGEST + 1):
-        found = paying.get("/free", method="POST", content=b"x" * size)
-        assert (found.status_code, found.json()) == (200, {"bytes": size})
+        response = paying.get("/free", method="POST", content=b"x" * size)
+        assert (response.status_code, response.json()) == (200, {"bytes": size})
     assert paying.get("/none").status_code == 404
 
 
@@ -261,8 +261,8 @@ def test_body_over_the_limit_is_rejected(paying: Paying) -> None:
     paying.serve(fastapi_app(paying))
     payment = order_payment(paying)
     item = '{"item": "' + "x" * LARGEST + '"}'
-    found = paying.get("/order", payment, method="POST", content=item, headers=JSON | signed(payment))
-    assert (found.status_code, found.json()) == (400, {"error": f"body: must have at most {LARGEST} bytes"})
+    response = paying.get("/order", payment, method="POST", content=item, headers=JSON | signed(payment))
+    assert (response.status_code, response.json()) == (400, {"error": f"body: must have at most {LARGEST} bytes"})
     assert not paying.runs
 
 
@@ -275,11 +275,11 @@ def test_body_of_the_first_pass_has_the_common_bound(paying: Paying) -> None:
     routes.bodies = memory = BodyMemory(len(body) - 1)
     paying.seller.offers.start = recording(paying.seller.offers.start, lambda: held.append(memory.held))  # type: ignore[method-assign]
     assert paying.get("/order", method="POST", content=body, headers=JSON).status_code == 402
-    found = paying.get("/order", payment, method="POST", content=body, headers=JSON | signed(payment))
-    assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+    response = paying.get("/order", payment, method="POST", content=body, headers=JSON | signed(payment))
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     memory.maximum += 1
-    found = paying.get("/order", payment, method="POST", content=body, headers=JSON | signed(payment))
-    assert (found.status_code, found.json()["item"]) == (200, "tea")
+    response = paying.get("/order", payment, method="POST", content=body, headers=JSON | signed(payment))
+    assert (response.status_code, response.json()["item"]) == (200, "tea")
     assert (held, memory.held) == ([0, 0, len(body)], 0)
 
 
@@ -328,9 +328,9 @@ def test_starlette_handler_is_paid(world: World, paying: Paying, path: str) -> N
     before = world.balance(SHOP.address)
     accepted = paying.get(path).json()["accepts"]
     assert [each["amount"] for each in accepted] == (["1000", "2000"] if path == "/class" else ["1000"])
-    found = paying.buy(path)
-    assert found.json() == {"path": path}
-    assert found.headers.get("x-from") == ("middleware" if path == "/api/report" else None)
+    response = paying.buy(path)
+    assert response.json() == {"path": path}
+    assert response.headers.get("x-from") == ("middleware" if path == "/api/report" else None)
     assert world.balance(SHOP.address) == before + 1000
 
 

@@ -28,18 +28,18 @@ def without_page(selling: Selling) -> PaidRoutes:
 
 
 def test_browser_gets_the_page_with_a_strict_policy(selling: Selling) -> None:
-    found = selling.get("/report", headers=BROWSER)
-    assert (found.status_code, found.headers["content-type"]) == (402, "text/html; charset=utf-8")
-    assert (found.headers["cache-control"], found.headers["vary"]) == ("no-store", "accept")
-    policy = found.headers["content-security-policy"]
+    response = selling.get("/report", headers=BROWSER)
+    assert (response.status_code, response.headers["content-type"]) == (402, "text/html; charset=utf-8")
+    assert (response.headers["cache-control"], response.headers["vary"]) == ("no-store", "accept")
+    policy = response.headers["content-security-policy"]
     assert "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy
-    assert (found.headers["x-frame-options"], found.headers["referrer-policy"]) == ("DENY", "no-referrer")
+    assert (response.headers["x-frame-options"], response.headers["referrer-policy"]) == ("DENY", "no-referrer")
     assert "unsafe" not in policy
-    assert f'src="{STATIC}/x402/app.js"' in found.text
-    assert requirements_of(found) == selling.demand("/report")
+    assert f'src="{STATIC}/x402/app.js"' in response.text
+    assert requirements_of(response) == selling.demand("/report")
     head = selling.get("/report", method="HEAD", headers=BROWSER)
-    assert (head.status_code, head.content, head.headers) == (402, b"", found.headers)
+    assert (head.status_code, head.content, head.headers) == (402, b"", response.headers)
     assert not selling.runs
 
 
@@ -48,12 +48,12 @@ def test_browser_gets_the_page_with_a_strict_policy(selling: Selling) -> None:
 def test_other_clients_get_the_same_bytes_as_without_the_page(
     selling: Selling, without_page: PaidRoutes, path: str, accept: str
 ) -> None:
-    found = selling.get(path, headers={"accept": accept})
+    response = selling.get(path, headers={"accept": accept})
     selling.app = without_page
     expected = selling.get(path, headers={"accept": accept})
-    assert found.status_code == expected.status_code == 402
-    assert (found.content, found.headers.raw) == (expected.content, expected.headers.raw)
-    assert "vary" not in found.headers
+    assert response.status_code == expected.status_code == 402
+    assert (response.content, response.headers.raw) == (expected.content, expected.headers.raw)
+    assert "vary" not in response.headers
 
 
 def test_requests_that_no_page_can_repeat_get_json(selling: Selling, without_page: PaidRoutes) -> None:
@@ -86,17 +86,17 @@ def test_page_below_a_mount_refers_to_files_below_it(selling: Selling) -> None:
         selling.client = lambda: httpx.AsyncClient(transport=transport, base_url="http://shop.test")  # type: ignore[method-assign]
         return selling.get(path, headers=headers)
 
-    found = get("/report", **BROWSER)
-    assert f'src="/shop%22%3E%3Cb%3E{STATIC}/x402/app.js"' in found.text
-    assert "<b>" not in found.text
+    response = get("/report", **BROWSER)
+    assert f'src="/shop%22%3E%3Cb%3E{STATIC}/x402/app.js"' in response.text
+    assert "<b>" not in response.text
 
 
 def test_settings_choose_path_and_texts(selling: Selling) -> None:
     shop = selling.seller.offers.shop
     selling.seller.offers.shop = replace(shop, page=PayPage(base_path="/pay", seller_name="Reports <b>"))
     selling.app = PaidRoutes(selling.app.app, selling.seller)
-    found = selling.get("/report", headers=BROWSER)
-    assert 'src="/pay/x402/static/x402/app.js"' in found.text
+    response = selling.get("/report", headers=BROWSER)
+    assert 'src="/pay/x402/static/x402/app.js"' in response.text
     assert selling.get("/pay/x402/static/x402/app.js").status_code == 200
     assert selling.get("/pay/x402/details.json").json()["seller_name"] == "Reports <b>"
     assert selling.get("/x402/details.json").status_code == 404

@@ -53,9 +53,9 @@ def test_dear_wallet_is_rejected_and_others_pay(
     payment, sent = pay(WALLET, asked), changed.sent_by(FACILITATOR.address)
     verified = facilitator.verify(payment, asked)
     assert (verified.is_valid, verified.invalid_reason) == (False, "gas_too_high")
-    found = facilitator.settle(payment, asked)
-    assert (found.success, found.error_reason, found.transaction) == (False, "gas_too_high", "")
-    for message in (verified.invalid_message, found.error_message):
+    settlement = facilitator.settle(payment, asked)
+    assert (settlement.success, settlement.error_reason, settlement.transaction) == (False, "gas_too_high", "")
+    for message in (verified.invalid_message, settlement.error_message):
         assert "for payers without code, and payer_code_gas = 500000" in str(message)
     assert facilitator.settlements.find(settled(payment, asked).key) is None
     assert changed.sent_by(FACILITATOR.address) == sent
@@ -68,9 +68,9 @@ def test_wallet_within_the_maximum_pays(changed: World, facilitator: Facilitator
     payment = pay(WALLET, asked)
     verified = facilitator.verify(payment, asked)
     assert verified.is_valid, verified
-    found = facilitator.settle(payment, asked)
-    assert found.success, found
-    assert int(changed.receipt(found.transaction)["gasUsed"], 16) > 300_000
+    settlement = facilitator.settle(payment, asked)
+    assert settlement.success, settlement
+    assert int(changed.receipt(settlement.transaction)["gasUsed"], 16) > 300_000
 
 
 @each_scheme
@@ -209,8 +209,8 @@ def test_wallets_at_once_lose_at_most_the_budget(changed: World, url: str) -> No
         assert 0 < wallets.lost <= wallets.budget
     assert refused[0] == 2
     wallets.become(spending_wallet(1_000))
-    found = facilitator.settle(pay(wallets.payers[0], wallets.asked), wallets.asked)
-    assert (found.success, found.error_reason) == (False, "gas_budget_spent")
+    settlement = facilitator.settle(pay(wallets.payers[0], wallets.asked), wallets.asked)
+    assert (settlement.success, settlement.error_reason) == (False, "gas_budget_spent")
     assert facilitator.settle(pay(ORDINARY, wallets.asked), wallets.asked).success
 
 

@@ -112,8 +112,8 @@ def litestar_selling(world: World, selling: Selling) -> None:
 def test_litestar_handler_is_paid(world: World, selling: Selling, path: str, content: dict[str, object]) -> None:
     litestar_selling(world, selling)
     before = world.balance(SHOP.address)
-    found = bought(selling, path)
-    assert (found.status_code, found.json()) == (200, content)
+    response = bought(selling, path)
+    assert (response.status_code, response.json()) == (200, content)
     assert world.balance(SHOP.address) == before + 1000
 
 

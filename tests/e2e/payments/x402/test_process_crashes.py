@@ -67,19 +67,19 @@ def end(world: World, url: str, point: StrEnum, path: str) -> None:
     assert crashes.armed is None, "the place was not passed"
     # A working process has a minute to continue; then another process takes over.
     second = process(world, url, Crashes(), seconds_ahead=120)
-    found = second.get(path, payment)
+    response = second.get(path, payment)
     if point in LOST:
-        assert found.status_code == 409
+        assert response.status_code == 409
         with world.rollback():
             world.finalize(3600)
-            status = second.get(found.json()["status"]).json()
+            status = second.get(response.json()["status"]).json()
             assert (status["neverSettled"], status["final"]) == (True, True)
             assert second.get(path, payment).status_code == 402
         price, runs = 0, 0 if point is PaidPoint.GRANT_STORED else 1
     else:
-        assert found.status_code == 200, found.text
-        assert second.get(path, payment).content == found.content
-        assert world.receipt(settlement(found).transaction)["status"] == "0x1"
+        assert response.status_code == 200, response.text
+        assert second.get(path, payment).content == response.content
+        assert world.receipt(settlement(response).transaction)["status"] == "0x1"
         runs = 1
     assert first.runs[path] + second.runs[path] == runs
     assert world.balance(SHOP.address) == before + price
@@ -108,8 +108,8 @@ def test_stored_unsent_settlement_is_sent_after_a_restart(world: World, url: str
     assert world.balance(SHOP.address) == before + 1000
     # No other request learns that the payment is free: the seller checks the chain first.
     shop = process(world, url, Crashes(), seconds_ahead=120)
-    found = shop.get("/report", payment)
-    assert found.status_code == 200
+    response = shop.get("/report", payment)
+    assert response.status_code == 200
     assert not shop.runs
 
 
@@ -126,9 +126,9 @@ def test_a_transaction_lost_by_the_node_is_resent(world: World, url: str) -> Non
     assert second.get("/report", payment).status_code == 409
     asyncio.run(second.seller.follow())
     wait_for(lambda: world.balance(SHOP.address) == before + 1000, 30, "the resent transaction")
-    found = second.get("/report", payment)
-    assert found.status_code == 200, found.text
-    assert settlement(found).success
+    response = second.get("/report", payment)
+    assert response.status_code == 200, response.text
+    assert settlement(response).success
     assert world.balance(SHOP.address) == before + 1000
 
 
@@ -152,11 +152,11 @@ def test_disconnected_client_gets_its_response_later(world: World, url: str) -> 
                 await going
             left.set()
             end = time.monotonic() + 60
-            while (found := await client.get("/report", headers=signed(payment))).status_code != 200:
-                assert found.status_code == 409
+            while (response := await client.get("/report", headers=signed(payment))).status_code != 200:
+                assert response.status_code == 409
                 assert time.monotonic() < end, "there never was an answer"
                 await asyncio.sleep(0.02)
-            return found
+            return response
 
     assert asyncio.run(leaving()).json() == {"path": "/report", "run": 1}
     assert selling.runs == {"/report": 1}

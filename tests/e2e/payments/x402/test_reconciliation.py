@@ -62,9 +62,9 @@ class Shop:
                 terms = payload.accepted
                 if charged is not None:
                     terms = terms.model_copy(update={"amount": str(charged)})
-                found = self.facilitator.settle(payload, terms)
-                assert found.success, found
-                self.transaction = found.transaction
+                settlement = self.facilitator.settle(payload, terms)
+                assert settlement.success, settlement
+                self.transaction = settlement.transaction
             return answer(payload)
 
         seller = Seller(answered, (asked or demand(1000),))  # type: ignore[arg-type]
@@ -104,15 +104,15 @@ def test_unsettled_payment_is_released_once_its_end_is_final(shop: Shop, world: 
     )
     world.rpc("evm_increaseTime", hex(600))
     world.rpc("anvil_mine", "0x1")
-    found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.status()) == (
+    outcome = shop.reconciliation.run(BUYER.address)
+    assert (outcome.concluded, outcome.open, shop.status()) == (
         0,
         1,
         (PRESENTED, TxStatus.IDLE, None),
     )  # past, but not final
     world.finalize()
-    found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.status()) == (1, 0, (RETURNED, Finality.FINAL, None))
+    outcome = shop.reconciliation.run(BUYER.address)
+    assert (outcome.concluded, outcome.open, shop.status()) == (1, 0, (RETURNED, Finality.FINAL, None))
     assert shop.buyers.day() == 0
 
 
@@ -200,8 +200,8 @@ def test_unresponsive_nodes_are_named_and_change_nothing(shop: Shop) -> None:
     shop.buy(lost)
     [row] = shop.buyers.rows()
     silent = Reconciliation(shop.buyers.purchases, {NETWORK: Silent()})  # type: ignore[dict-item]
-    found = silent.run(BUYER.address)
-    assert (found.concluded, found.open, found.errors) == (0, 1, {row.id: "nobody is there"})
+    outcome = silent.run(BUYER.address)
+    assert (outcome.concluded, outcome.open, outcome.errors) == (0, 1, {row.id: "nobody is there"})
     assert Reconciliation(shop.buyers.purchases, {}).run(BUYER.address).open == 1
     assert shop.status() == (PRESENTED, TxStatus.IDLE, None)
 
@@ -211,11 +211,11 @@ def test_totals_equal_the_sums_of_the_purchases(shop: Shop) -> None:
     shop.buy(lost)
     shop.buy(refused)
     shop.buy(lambda _: httpx.Response(200, headers=settled(amount="300")), demand(1000, "upto"))
-    [found] = totals(shop.buyers.database, BUYER.address)
-    assert (found.session, found.asset) == ("a", USDC)
-    assert (found.spent, found.reserved, found.returned, found.purchases) == (1300, 1000, 1700, 4)
+    [total] = totals(shop.buyers.database, BUYER.address)
+    assert (total.session, total.asset) == ("a", USDC)
+    assert (total.spent, total.reserved, total.returned, total.purchases) == (1300, 1000, 1700, 4)
     assert totals(shop.buyers.database, TOKEN) == []
-    assert totals(shop.buyers.database) == [found]
+    assert totals(shop.buyers.database) == [total]
 
 
 def test_untrusted_seller_reports_cannot_exceed_the_buyers_cap(shop: Shop, world: World) -> None:
@@ -239,9 +239,9 @@ def test_untrusted_seller_reports_cannot_exceed_the_buyers_cap(shop: Shop, world
 
 def test_spending_report_lists_purchases(shop: Shop, world: World) -> None:
     def run(*arguments: str) -> str:
-        found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url, *arguments])
-        assert found.exit_code == 0, found.output
-        return found.output
+        result = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url, *arguments])
+        assert result.exit_code == 0, result.output
+        return result.output
 
     assert run() == "no purchases\n"
     shop.buy(success)
@@ -257,10 +257,10 @@ def test_spending_report_lists_purchases(shop: Shop, world: World) -> None:
     assert f"\n{BUYER.address}: 2 concluded, 0 open\n" in told
     assert told.endswith("      0         0      2000          2\n")
     shop.buyers.url = "sqlite:////nowhere/buyer.db"
-    found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url])
-    assert (found.exit_code, found.output) == (1, "Error: --database: file /nowhere/buyer.db does not exist\n")
-    found = CliRunner().invoke(pay_group, ["spent", "--database", "nonsense"])
-    assert found.output.startswith("Error: --database: Could not parse SQLAlchemy URL")
+    result = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url])
+    assert (result.exit_code, result.output) == (1, "Error: --database: file /nowhere/buyer.db does not exist\n")
+    result = CliRunner().invoke(pay_group, ["spent", "--database", "nonsense"])
+    assert result.output.startswith("Error: --database: Could not parse SQLAlchemy URL")
 
 
 def test_a_foreseal_seller_reports_that_it_will_never_settle(

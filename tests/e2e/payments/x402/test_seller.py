@@ -36,11 +36,11 @@ def test_free_path_needs_no_payment(selling: Selling) -> None:
 
 
 def test_request_without_a_payment_gets_402(selling: Selling) -> None:
-    found = selling.get("/report")
-    assert found.headers["cache-control"] == "no-store"
-    wanted = requirements_of(found)
+    response = selling.get("/report")
+    assert response.headers["cache-control"] == "no-store"
+    wanted = requirements_of(response)
     assert (wanted.scheme, wanted.amount, wanted.pay_to) == ("exact", "1000", SHOP.address)
-    assert found.json()["resource"]["url"] == f"{ORIGIN}/report"
+    assert response.json()["resource"]["url"] == f"{ORIGIN}/report"
     assert selling.get("/report", method="HEAD").status_code == 402
     assert not selling.runs
 
@@ -48,10 +48,10 @@ def test_request_without_a_payment_gets_402(selling: Selling) -> None:
 @pytest.mark.parametrize(("path", "price"), [("/report", 1000), ("/permit2", 1000), ("/upto/300", 300)])
 def test_standard_client_pays_and_gets_the_resource(world: World, selling: Selling, path: str, price: int) -> None:
     before = world.balance(SHOP.address)
-    found = bought(selling, path)
-    assert found.json() == {"path": path, "run": 1}
-    assert found.headers["cache-control"] == "private"
-    said = settlement(found)
+    response = bought(selling, path)
+    assert response.json() == {"path": path, "run": 1}
+    assert response.headers["cache-control"] == "private"
+    said = settlement(response)
     assert said.success
     assert said.payer == BUYERS[6].address
     assert world.receipt(said.transaction)["status"] == "0x1"
@@ -61,18 +61,18 @@ def test_standard_client_pays_and_gets_the_resource(world: World, selling: Selli
 def test_handler_that_charges_zero_moves_no_money(world: World, selling: Selling) -> None:
     before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     payment = selling.bought(BUYERS[6], "/upto/0")
-    found = selling.get("/upto/0", payment)
-    assert found.status_code == 200
-    assert settlement(found).transaction == ""
-    assert selling.get("/upto/0", payment).content == found.content
+    response = selling.get("/upto/0", payment)
+    assert response.status_code == 200
+    assert settlement(response).transaction == ""
+    assert selling.get("/upto/0", payment).content == response.content
     assert selling.runs == {"/upto/0": 1}
     assert (world.balance(SHOP.address), world.sent_by(FACILITATOR.address)) == (before, sent)
 
 
 def test_a_handler_cannot_charge_more_than_the_payer_allowed(world: World, selling: Selling) -> None:
     before = world.balance(SHOP.address)
-    found = selling.get("/upto/1001", selling.bought(BUYERS[6], "/upto/1001"))
-    assert found.status_code == 409
+    response = selling.get("/upto/1001", selling.bought(BUYERS[6], "/upto/1001"))
+    assert response.status_code == 409
     assert world.balance(SHOP.address) == before
 
 
@@ -111,16 +111,16 @@ def test_error_response_is_not_charged(world: World, selling: Selling) -> None:
 def test_after_a_crash_the_payer_gets_the_status_url(world: World, selling: Selling) -> None:
     payment, before = selling.bought(BUYERS[8], "/crash"), world.balance(SHOP.address)
     for _ in range(2):
-        found = selling.get("/crash", payment)
-        assert found.status_code == 409
-        status = selling.get(found.json()["status"]).json()
+        response = selling.get("/crash", payment)
+        assert response.status_code == 409
+        status = selling.get(response.json()["status"]).json()
         assert (status["status"], status["final"], status["neverSettled"]) == ("open", False, False)
     assert selling.runs == {"/crash": 1}
     with world.rollback():
         world.finalize(3600)
-        status = selling.get(found.json()["status"]).json()
+        status = selling.get(response.json()["status"]).json()
         assert (status["status"], status["final"], status["neverSettled"]) == ("unsettled", True, True)
-        assert selling.get(found.json()["status"]).json()["grant"] == "Released"
+        assert selling.get(response.json()["status"]).json()["grant"] == "Released"
         assert selling.get("/crash", payment).json()["error"] == "payment_expired"
     assert selling.runs == {"/crash": 1}
     assert world.balance(SHOP.address) == before
@@ -171,9 +171,9 @@ def test_response_of_a_stopped_process_is_settled_by_another(world: World, url: 
     second = Selling(world, url)
     assert second.get("/report", payment).status_code == 409  # the lease of the first is not over
     later = Selling(world, url, seconds_ahead=120)
-    found = later.get("/report", payment)
-    assert found.json() == {"path": "/report", "run": 1}
-    assert settlement(found).success
+    response = later.get("/report", payment)
+    assert response.json() == {"path": "/report", "run": 1}
+    assert settlement(response).success
     assert (ended.runs["/report"], later.runs["/report"]) == (1, 0)
     assert world.balance(SHOP.address) == before + 1000
 
@@ -217,9 +217,9 @@ def test_fastapi_application_is_paid(world: World, selling: Selling) -> None:
 
     app.add_middleware(PaidRoutes, seller=selling.seller)
     selling.app = app
-    found = bought(selling, "/report")
-    assert found.json() == {"payer": BUYERS[6].address}
-    assert settlement(found).success
+    response = bought(selling, "/report")
+    assert response.json() == {"payer": BUYERS[6].address}
+    assert settlement(response).success
 
 
 def test_function_of_fastapi_longer_than_its_seconds_runs_once(world: World, url: str) -> None:

@@ -118,8 +118,8 @@ def test_slow_wallet_delays_no_other_payment(world: World, limited: Limited, ask
         limited.serves(asked)
         assert not waiting.done()
         limited.client.ended.set()
-        found = waiting.result(timeout=30)
-    assert (found.is_valid, found.invalid_reason) == (False, "code_timeout")
+        verification = waiting.result(timeout=30)
+    assert (verification.is_valid, verification.invalid_reason) == (False, "code_timeout")
     calls = limited.client.calls
     response = limited.facilitator.settle(second, asked)
     assert (response.success, response.error_reason) == (False, "code_timeout")
@@ -136,8 +136,8 @@ def test_slow_wallet_does_not_hide_a_settlement_on_the_chain(
     payment = pay(WALLET, asked)
     settled_before = limited.facilitator.settle(payment, asked)
     assert settled_before.success
-    find, found = _Writing.get, iter([None])
-    monkeypatch.setattr(_Writing, "get", lambda self, key: next(found, find(self, key)))
+    find, rows = _Writing.get, iter([None])
+    monkeypatch.setattr(_Writing, "get", lambda self, key: next(rows, find(self, key)))
     limited.client.slow = True
     limited.client.ended.set()
     response = limited.facilitator.settle(payment, asked)
@@ -162,8 +162,8 @@ def test_token_of_a_stranger_delays_no_other_payment(world: World, limited: Limi
     assert limited.client.calls > 0
     limited.client.slow = True
     limited.client.ended.set()
-    found = limited.facilitator.verify(payment, strange)
-    assert (found.is_valid, found.invalid_reason) == (False, "code_timeout")
+    verification = limited.facilitator.verify(payment, strange)
+    assert (verification.is_valid, verification.invalid_reason) == (False, "code_timeout")
     with pytest.raises(CodeTimeout, match=TOKEN_OF_STRANGER):
         limited.facilitator.status(PaymentKey(CHAIN_ID, TOKEN_OF_STRANGER, HONEST.address, bytes(32)), 1)
     limited.serves(demand(1000))

@@ -49,9 +49,9 @@ def with_a_permit(world: World, selling: Selling) -> PaymentPayload:
 
     async def signing() -> PaymentPayload:
         stock = x402Client().register(NETWORK, ExactEvmScheme(EthAccountSignerWithRPC(NEWCOMER, world.url)))
-        found = await stock.create_payment_payload(required)
-        assert isinstance(found, PaymentPayload)
-        return found
+        payload = await stock.create_payment_payload(required)
+        assert isinstance(payload, PaymentPayload)
+        return payload
 
     return asyncio.run(signing())
 
@@ -63,10 +63,10 @@ def test_permit2_payment_submitted_by_a_third_account_is_paid(world: World, sell
     selling.during = lambda: submitted.append(submit_to_proxy(world, STRANGER, payment))
     before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
     with world.rollback():
-        found = selling.get("/permit2", payment)
-        assert found.status_code == 200, found.text
-        assert settlement(found).transaction == submitted[0]
-        assert selling.get("/permit2", payment).content == found.content
+        response = selling.get("/permit2", payment)
+        assert response.status_code == 200, response.text
+        assert settlement(response).transaction == submitted[0]
+        assert selling.get("/permit2", payment).content == response.content
         assert (world.balance(SHOP.address), world.sent_by(FACILITATOR.address)) == (before + 1000, sent)
         world.finalize()
         asyncio.run(selling.seller.follow())
@@ -80,8 +80,8 @@ def test_facilitator_without_a_settlement_reads_it_from_the_chain(world: World, 
     facilitator, required = world.facilitator(sqlite()), over_permit2()
     payment = pay(BUYER, required)
     transaction = submit_to_proxy(world, STRANGER, payment)
-    found = facilitator.settle(payment, required)
-    assert (found.success, found.transaction, found.amount) == (True, transaction, "1000")
+    answer = facilitator.settle(payment, required)
+    assert (answer.success, answer.transaction, answer.amount) == (True, transaction, "1000")
     assert not facilitator.verify(payment, required).is_valid
 
 
@@ -117,8 +117,8 @@ def test_settlement_overtaken_by_a_third_account_costs_no_budget(
 
     settlements.ledger = replace(settlements.ledger, passed=overtake)
     with world.rollback():
-        found = facilitator.settle(payment, required)
-        assert (found.success, found.transaction) == (True, submitted[0])
+        answer = facilitator.settle(payment, required)
+        assert (answer.success, answer.transaction) == (True, submitted[0])
         row = settlements.advance(settled(payment, required).key.name)
         assert world.receipt(settlements.newest(settled(payment, required).key))["status"] == "0x0"
         assert row.state is SettlementState.SUBMITTED
@@ -168,9 +168,9 @@ def test_nonce_used_for_another_payee_pays_nothing(
         selling.during = lambda: submit_authorization(world, STRANGER, other)
     before = world.balance(SHOP.address)
     for _ in range(2):
-        found = selling.get(path, payment)
-        assert found.status_code in (402, 409), found.text
-        assert "run" not in found.json()
+        response = selling.get(path, payment)
+        assert response.status_code in (402, 409), response.text
+        assert "run" not in response.json()
     assert selling.get(f"/x402/payments/{granted(payment).key.name}").json()["status"] == "spent"
     assert world.balance(SHOP.address) == before
 
@@ -179,9 +179,9 @@ def test_payments_inside_of_another_call_are_undecided(world: World, selling: Se
     """The chain does not show which nonce each transfer used, so the payer is never asked to pay again."""
     payment = selling.bought(BUYER, "/permit2")
     selling.during = lambda: submit_by_multicall(world, STRANGER, payment)
-    found = selling.get("/permit2", payment)
-    assert (found.status_code, found.json()["payment"]) == (409, granted(payment).key.name)
-    assert selling.get(found.json()["status"]).json()["status"] == "spent"
+    response = selling.get("/permit2", payment)
+    assert (response.status_code, response.json()["payment"]) == (409, granted(payment).key.name)
+    assert selling.get(response.json()["status"]).json()["status"] == "spent"
     assert selling.get("/permit2", payment).status_code == 409
     assert selling.runs == {"/permit2": 1}
 
@@ -231,11 +231,11 @@ def test_handler_that_failed_while_its_payment_landed_runs_again(
     async def copies(client: httpx.AsyncClient) -> list[httpx.Response]:
         return await asyncio.gather(*(client.get(path, headers=signed(payment)) for _ in range(8)))
 
-    found = selling.run(copies)
-    assert sorted({each.status_code for each in found} | {409}) == [200, 409]
+    responses = selling.run(copies)
+    assert sorted({each.status_code for each in responses} | {409}) == [200, 409]
     again = selling.get(path, payment)
     assert (again.status_code, settlement(again).transaction) == (200, submitted[0])
-    assert {each.content for each in found if each.status_code == 200} == {again.content}
+    assert {each.content for each in responses if each.status_code == 200} == {again.content}
     assert selling.runs[path] == 3
     assert (world.balance(SHOP.address), world.sent_by(FACILITATOR.address)) == (before + 1000, sent)
 
@@ -258,17 +258,17 @@ def test_handler_of_an_unpaid_payment_does_not_run_again(
 
 @each_method
 def test_run_in_progress_excludes_another_one(world: World, selling: Selling, path: str, submit: Submission) -> None:
-    payment, found = selling.bought(BUYER, path), list[httpx.Response]()
+    payment, responses = selling.bought(BUYER, path), list[httpx.Response]()
 
     def repeat() -> None:
         submit(world, STRANGER, payment)
         selling.during = None
-        found.append(selling.get(path, payment))
+        responses.append(selling.get(path, payment))
 
     selling.during = repeat
     selling.crashing = False
     assert selling.get(path, payment).status_code == 200
-    assert [each.status_code for each in found] == [409]
+    assert [each.status_code for each in responses] == [409]
     assert selling.runs == {path: 1}
 
 
@@ -316,6 +316,6 @@ def test_transfer_is_found_while_its_block_is_sealed(world: World, method: str) 
         for position in range(1, 9):
             payment = pay(BUYER, required)
             transaction = submit(world, STRANGER, payment)
-            found = find_status(SealingNode(world, position), granted(payment))
-            assert (found.fate, found.transaction) == (PaymentFate.SETTLED, transaction), position
+            status = find_status(SealingNode(world, position), granted(payment))
+            assert (status.fate, status.transaction) == (PaymentFate.SETTLED, transaction), position
     world.rpc("evm_setIntervalMining", 2)

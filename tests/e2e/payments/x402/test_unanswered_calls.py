@@ -88,8 +88,8 @@ def test_settle_without_an_answer_never_reports_a_definite_failure(
         payment, before = pay(BUYERS[0], asked), world.balance(SHOP.address)
         client.restart(silent)
         try:
-            found = facilitator.settle(payment, asked)
-            assert found.success or (found.error_reason == PENDING and found.transaction), found
+            settlement = facilitator.settle(payment, asked)
+            assert settlement.success or (settlement.error_reason == PENDING and settlement.transaction), settlement
         except NoResponse:
             failed += 1
         reached = client.calls >= silent

@@ -89,8 +89,8 @@ def test_group_is_one_transaction_with_a_row_for_each_payment(batching: ServiceH
         ("captured", f"p{at}", each.log_index, each.amount) for at, each in enumerate(chain)
     ]
     assert {row["account"] for row in rows} == {buyer.address for buyer in BUYERS}
-    found, sums = service.balance()
-    assert (sums["received"], sums["captured"], sums["unmatched"], found["faults"]) == ("303", "303", "0", [])
+    balance, sums = service.balance()
+    assert (sums["received"], sums["captured"], sums["unmatched"], balance["faults"]) == ("303", "303", "0", [])
     assert [each.amount for each in received(service.chain)] == [303]
 
 

@@ -57,33 +57,33 @@ def signers(service: ServiceHarness) -> dict[str, set[str]]:
     query = select(TransactionRecord.subject, AttemptRecord.raw).join(
         AttemptRecord, AttemptRecord.transaction_id == TransactionRecord.id
     )
-    found: dict[str, set[str]] = {}
+    senders: dict[str, set[str]] = {}
     with service.database.reading() as tx:
         for subject, raw in tx.execute(query):
-            found.setdefault(subject, set()).add(decoded(bytes(raw)).sender)
-    return found
+            senders.setdefault(subject, set()).add(decoded(bytes(raw)).sender)
+    return senders
 
 
 def signer_of(service: ServiceHarness, id: str) -> str:
-    (found,) = signers(service)[id]
-    return {SHOP.address.lower(): "shop", BRANCH.address.lower(): "branch"}[found]
+    (signer,) = signers(service)[id]
+    return {SHOP.address.lower(): "shop", BRANCH.address.lower(): "branch"}[signer]
 
 
 def nonces(service: ServiceHarness) -> dict[str, list[int]]:
     """Return the account nonces of the stored transactions of each sender."""
     query = select(TransactionRecord.sender, TransactionRecord.account_nonce).order_by(TransactionRecord.id)
-    found: dict[str, list[int]] = {}
+    by_sender: dict[str, list[int]] = {}
     with service.database.reading() as tx:
         for sender, nonce in tx.execute(query):
-            found.setdefault(sender, []).append(nonce)
-    return found
+            by_sender.setdefault(sender, []).append(nonce)
+    return by_sender
 
 
 def sums(service: ServiceHarness) -> dict[str, Any]:
     """Return the sums by destination; the ledger must have no contradictions."""
-    found = service.get("/v1/balance")
-    assert found["faults"] == []
-    return {each["destination"]: each for each in found["destinations"]}
+    balance = service.get("/v1/balance")
+    assert balance["faults"] == []
+    return {each["destination"]: each for each in balance["destinations"]}
 
 
 def exported(service: ServiceHarness) -> list[dict[str, str]]:
@@ -114,9 +114,9 @@ def test_interleaved_captures_use_the_nonces_of_each_key(two: ServiceHarness) ->
             assert signer_of(two, id) == ("shop" if place == "default" else "branch")
     assert nonces(two) == {SHOP.address: list(range(6)), BRANCH.address: list(range(6))}
     balances = two.chain.latest.state.balances
-    found = sums(two)
-    assert found["default"]["captured"] == str(100 + 103 + 105 + 30) == str(balances[SHOP.address.lower()])
-    assert found["branch"]["captured"] == str(101 + 102 + 104 + 30) == str(balances[BRANCH.address.lower()])
+    by_destination = sums(two)
+    assert by_destination["default"]["captured"] == str(100 + 103 + 105 + 30) == str(balances[SHOP.address.lower()])
+    assert by_destination["branch"]["captured"] == str(101 + 102 + 104 + 30) == str(balances[BRANCH.address.lower()])
     assert sum(balances[buyer.address.lower()] for buyer in BUYERS) == 3 * FUNDS - 675
 
 
@@ -230,9 +230,9 @@ def test_order_of_a_rotated_key_is_captured_and_refunded_by_it(service: ServiceH
     }
     refund = service.get("/v1/refunds/r")["refund"]
     assert (refund["state"], refund["destination"], refund["payee"]) == ("Complete", "old", SHOP.address)
-    found = sums(service)
-    assert (found["old"]["captured"], found["old"]["refunded"]) == ("500", "120")
-    assert (found["default"]["captured"], found["default"]["payees"]) == ("50", [BRANCH.address])
+    by_destination = sums(service)
+    assert (by_destination["old"]["captured"], by_destination["old"]["refunded"]) == ("500", "120")
+    assert (by_destination["default"]["captured"], by_destination["default"]["payees"]) == ("50", [BRANCH.address])
     assert service.get("/v1/orders/paid")["order"]["destination"] == "old"
 
 
@@ -286,9 +286,9 @@ def test_capture_in_flight_continues_when_its_destination_returns(two: ServiceHa
 def test_unmatched_transfer_is_refunded_by_the_payee_that_has_it(two: ServiceHarness) -> None:
     hash = transfer(two, BRANCH.address, 70)
     two.settle()
-    (found,) = two.get("/v1/unmatched-transfers")["items"]
-    assert (found["transaction_hash"], found["destination"], found["payee"]) == (hash, "branch", BRANCH.address)
-    path = f"/v1/unmatched-transfers/{hash}/{found['position']}/refund"
+    (entry,) = two.get("/v1/unmatched-transfers")["items"]
+    assert (entry["transaction_hash"], entry["destination"], entry["payee"]) == (hash, "branch", BRANCH.address)
+    path = f"/v1/unmatched-transfers/{hash}/{entry['position']}/refund"
     error = two.refused(400, "invalid_value", path, {"destination": "default"})
     assert error["argument"] == "destination"
     refund = two.made(path, {"id": "r", "destination": "branch"})["refund"]
@@ -404,8 +404,8 @@ def test_watcher_of_one_destination_does_not_stop_the_others(
         two.process.worker.run_pass()
     assert two.process.worker.state.errors == 1
     assert two.process.worker.state.read is None
-    (found,) = two.get("/v1/unmatched-transfers")["items"]
-    assert found["destination"] == "branch"
+    (entry,) = two.get("/v1/unmatched-transfers")["items"]
+    assert entry["destination"] == "branch"
     two.settle()
     assert two.state("b") == "Used, captured / final"
 

@@ -15,12 +15,12 @@ def add_dust(service: ServiceHarness, count: int, **more: Any) -> None:
 
 
 def pages(service: ServiceHarness, path: str, limit: int) -> list[list[Any]]:
-    found, cursor = [], ""
+    item_lists, cursor = [], ""
     while True:
         page = service.get(f"{path}limit={limit}{cursor}")
-        found.append(page["items"])
+        item_lists.append(page["items"])
         if page["next"] is None:
-            return found
+            return item_lists
         cursor = f"&cursor={page['next']}"
 
 
@@ -33,9 +33,9 @@ def test_timeline_of_an_order_has_pages(service: ServiceHarness, refunds: str) -
     subjects = {each["data"]["object"]["id"] for each in own["items"]}
     assert subjects == ({"a", refund} if refunds else {"a"})
     add_dust(service, 450)
-    found = pages(service, f"/v1/orders/a/timeline?{refunds}", 100)
-    events = [each for page in found for each in page]
-    assert [len(page) for page in found[:-1]] == [100] * (len(found) - 1)
+    timeline = pages(service, f"/v1/orders/a/timeline?{refunds}", 100)
+    events = [each for page in timeline for each in page]
+    assert [len(page) for page in timeline[:-1]] == [100] * (len(timeline) - 1)
     assert events[: len(own["items"])] == own["items"]
     assert len({each["id"] for each in events}) == len(events) == len(own["items"]) + 450
     numbers = [int(each["id"].removeprefix("evt_")) for each in events]
@@ -57,8 +57,8 @@ def test_balance_counts_dust_in_the_database(service: ServiceHarness) -> None:
     service.captured("a")
     huge = 2**250
     add_dust(service, 30, amount=huge)
-    found, sums = service.balance()
-    assert found["faults"] == []
+    balance, sums = service.balance()
+    assert balance["faults"] == []
     assert {name: sums[name] for name in ("received", "captured", "unmatched")} == {
         "received": str(500 + 30 * huge),
         "captured": "500",

@@ -83,8 +83,8 @@ def test_group_has_an_outcome_for_each_signature(service: ServiceHarness) -> Non
             strict=True,
         )
     )
-    found = {id: (answer.status_code, answer.json().get("error", {}).get("code")) for id, answer in answers.items()}
-    assert found == {
+    outcomes = {id: (answer.status_code, answer.json().get("error", {}).get("code")) for id, answer in answers.items()}
+    assert outcomes == {
         "right": (200, None),
         "wrong": (422, "invalid_signature"),
         "taken": (200, None),
@@ -279,9 +279,9 @@ def test_void_before_or_after_the_decision_excludes_capture_or_void(service: Ser
     run, voided = getattr(Captures, step), list[int]()
 
     def interrupted(self: Captures, items: Any) -> Any:
-        found = run(self, items) if step == "check" else None
+        outcomes = run(self, items) if step == "check" else None
         voided.append(service.request("POST", "/v1/orders/a/void", {}, key="void").status_code)
-        return found if step == "check" else run(self, items)
+        return outcomes if step == "check" else run(self, items)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Captures, step, interrupted)

@@ -228,18 +228,18 @@ def test_orders_are_filtered_by_their_fields(service: ServiceHarness) -> None:
     service.stored("open_1")
     order = service.get("/v1/orders/paid%201")["order"]
 
-    def found(**query: str) -> list[str]:
+    def list_ids(**query: str) -> list[str]:
         return [each["id"] for each in service.get(f"/v1/orders?{httpx.QueryParams(query)}")["items"]]
 
-    assert found() == ["open_1", "open 1", "paid 1"]
-    assert found(state="Used, captured") == ["paid 1"]
-    assert found(state="Stored, unused") == ["open_1", "open 1"]
-    assert found(finality="final") == ["paid 1"]
-    assert found(payer=BUYERS[1].address) == ["open 1"]
-    assert found(transaction=order["payment"]["transaction_hash"]) == ["paid 1"]
-    assert found(nonce=order["nonce"]) == ["paid 1"]
-    assert found(id="open_") == ["open_1"]
-    assert found(id="open", state="Drafted") == []
+    assert list_ids() == ["open_1", "open 1", "paid 1"]
+    assert list_ids(state="Used, captured") == ["paid 1"]
+    assert list_ids(state="Stored, unused") == ["open_1", "open 1"]
+    assert list_ids(finality="final") == ["paid 1"]
+    assert list_ids(payer=BUYERS[1].address) == ["open 1"]
+    assert list_ids(transaction=order["payment"]["transaction_hash"]) == ["paid 1"]
+    assert list_ids(nonce=order["nonce"]) == ["paid 1"]
+    assert list_ids(id="open_") == ["open_1"]
+    assert list_ids(id="open", state="Drafted") == []
     for query, argument in (("limit=0", "limit"), ("cursor=x", "cursor"), ("state=Lost", "state"), ("page=2", "page")):
         response = service.request("GET", f"/v1/orders?{query}")
         assert (response.status_code, response.json()["error"]["argument"]) == (400, argument)

@@ -54,8 +54,8 @@ def test_refunds_never_exceed_the_capture(service: ServiceHarness) -> None:
     service.settle()
     order = service.get("/v1/orders/a")["order"]
     assert (order["refunded"], order["refunded_shown"]) == ("500", "0.0005 USDC")
-    found = service.get("/v1/refunds?order=a&state=Complete")["items"]
-    assert [each["id"] for each in found] == ["rest", refund["id"]]
+    refunds = service.get("/v1/refunds?order=a&state=Complete")["items"]
+    assert [each["id"] for each in refunds] == ["rest", refund["id"]]
     assert service.get("/v1/refunds?state=Blocked")["items"] == []
     assert service.get("/v1/refunds/rest/timeline")["items"][-1]["type"].endswith(".finalized")
     service.stored("b")
@@ -90,8 +90,8 @@ def test_timeline_contains_the_newest_refunds_only(service: ServiceHarness, monk
     service.captured("a", 500)
     for id in ("newer-by-name", "a-last"):
         service.made("/v1/orders/a/refunds", {"amount": "1", "id": id})
-    found = service.get("/v1/orders/a/timeline?refunds=true")["items"]
-    shown = [each["data"]["object"] for each in found if each["type"].startswith("refund.")]
+    timeline = service.get("/v1/orders/a/timeline?refunds=true")["items"]
+    shown = [each["data"]["object"] for each in timeline if each["type"].startswith("refund.")]
     assert {each["id"] for each in shown} == {"a-last"}
 
 
@@ -166,12 +166,12 @@ def test_preview_of_a_payout_checks_it_and_changes_nothing(service: ServiceHarne
     for key in ("k", "k", ""):
         shown = service.request("POST", "/v1/payouts/preview", payout, key=key)
         assert shown.status_code == 200, shown.text
-    found = shown.json()
-    assert (found["amount"], found["payee"], found["contract"].lower()) == ("303", SHOP.address, PAYOUTS)
-    assert [leg["recipient"] for leg in found["recipients"]] == [each.address for each in BUYERS]
+    preview = shown.json()
+    assert (preview["amount"], preview["payee"], preview["contract"].lower()) == ("303", SHOP.address, PAYOUTS)
+    assert [leg["recipient"] for leg in preview["recipients"]] == [each.address for each in BUYERS]
     # A share of less than a unit is not paid; the remainder goes to the first share.
-    found = service.made("/v1/splits/preview", split)
-    assert [(leg["recipient"], leg["amount"]) for leg in found["recipients"]] == [(BUYERS[0].address, "100")]
+    preview = service.made("/v1/splits/preview", split)
+    assert [(leg["recipient"], leg["amount"]) for leg in preview["recipients"]] == [(BUYERS[0].address, "100")]
     many = {"recipients": [{"recipient": BUYERS[0].address, "amount": "1"}] * 101}
     assert service.refused(400, "invalid_value", "/v1/payouts/preview", many)["argument"] == "recipients"
     shares[0]["basis_points"] = 1
@@ -189,8 +189,8 @@ def test_unmatched_transfers_are_listed_and_resolved(service: ServiceHarness) ->
     service.stored("a", 500)
     hashes = [_pay(service, 1), _pay(service, 499, memo("a")), _pay(service, 501, memo("a")), _pay(service, 2)]
     service.settle()
-    found = service.get("/v1/unmatched-transfers")["items"]
-    assert [(each["transaction_hash"], each["reason"], each["order_id"]) for each in found] == [
+    transfers = service.get("/v1/unmatched-transfers")["items"]
+    assert [(each["transaction_hash"], each["reason"], each["order_id"]) for each in transfers] == [
         (hashes[3], "unmatched", None),
         (hashes[2], "overpaid", "a"),
         (hashes[1], "underpaid", "a"),
@@ -198,8 +198,8 @@ def test_unmatched_transfers_are_listed_and_resolved(service: ServiceHarness) ->
     ]
     first = service.get("/v1/unmatched-transfers?limit=3")
     rest = service.get(f"/v1/unmatched-transfers?limit=3&cursor={first['next']}")
-    assert ([*first["items"], *rest["items"]], rest["next"]) == (found, None)
-    path = f"/v1/unmatched-transfers/{hashes[1]}/{found[2]['position']}/resolution"
+    assert ([*first["items"], *rest["items"]], rest["next"]) == (transfers, None)
+    path = f"/v1/unmatched-transfers/{hashes[1]}/{transfers[2]['position']}/resolution"
     assert service.refused(400, "invalid_value", path, {"note": "sent\0back"})["argument"] == "note"
     done = service.made(path, {"note": "sent back"})
     assert done["resolution"]["note"] == "sent back"

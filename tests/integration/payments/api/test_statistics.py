@@ -37,12 +37,12 @@ def test_days_add_up_to_the_orders(service: ServiceHarness) -> None:
         day[0] += 1
         day[1] += order["state"] == "Used, captured"
         day[2] += order["state"] == "Voided offchain"
-    found = service.get(f"/v1/statistics?created_before={int(service.clock()) + 1}")
-    assert {each["day"]: [each["orders"], each["captured"], each["failed"]] for each in found["items"]} == expected
-    volumes = {each["day"]: each["volume"]["amount"] for each in found["items"]}
+    report = service.get(f"/v1/statistics?created_before={int(service.clock()) + 1}")
+    assert {each["day"]: [each["orders"], each["captured"], each["failed"]] for each in report["items"]} == expected
+    volumes = {each["day"]: each["volume"]["amount"] for each in report["items"]}
     assert volumes[(today - 1) * DAY] == str(2 * LARGE - 1)
     assert volumes[(today - 3) * DAY] == "1"
-    assert (found["complete"], found["items"][0]["symbol"]) == (True, "USDC")
+    assert (report["complete"], report["items"][0]["symbol"]) == (True, "USDC")
 
 
 def test_refunds_are_summed_on_the_day_of_their_order(service: ServiceHarness) -> None:
@@ -52,12 +52,12 @@ def test_refunds_are_summed_on_the_day_of_their_order(service: ServiceHarness) -
         for amount in parts:
             service.made(f"/v1/orders/{id}/refunds", {"amount": str(amount)})
     recreate(service, "a", (today - 1) * DAY)
-    found = service.get(f"/v1/statistics?created_before={int(service.clock()) + 1}")["items"]
-    assert [(each["refunded"]["amount"], each["volume"]["amount"]) for each in found] == [
+    days = service.get(f"/v1/statistics?created_before={int(service.clock()) + 1}")["items"]
+    assert [(each["refunded"]["amount"], each["volume"]["amount"]) for each in days] == [
         ("250", "500"),
         ("30", "1000"),
     ]
-    assert found[0]["refunded"]["amount_shown"] == "0.00025 USDC"
+    assert days[0]["refunded"]["amount_shown"] == "0.00025 USDC"
 
 
 def test_range_is_bounded(service: ServiceHarness) -> None:
@@ -75,8 +75,8 @@ def test_oldest_orders_beyond_the_limit_are_left_out(service: ServiceHarness, mo
     for number, id in enumerate("abc"):
         service.draft(id)
         recreate(service, id, now - 100 + number)
-    found = service.get(f"/v1/statistics?created_before={now}")
-    assert (found["complete"], found["created_from"], sum(each["orders"] for each in found["items"])) == (
+    report = service.get(f"/v1/statistics?created_before={now}")
+    assert (report["complete"], report["created_from"], sum(each["orders"] for each in report["items"])) == (
         False,
         now - 99,
         2,

@@ -32,10 +32,10 @@ def _pay(service: ServiceHarness, amount: int) -> str:
     sent = service.chain.inject(BUYER.address.lower(), TOKEN, selector("transfer(address,uint256)") + data)
     service.chain.mine()
     service.run_pass()
-    (found,) = [
+    (transfer,) = [
         each for each in service.get("/v1/unmatched-transfers")["items"] if each["transaction_hash"] == sent.hash
     ]
-    return f"/v1/unmatched-transfers/{sent.hash}/{found['position']}/refund"
+    return f"/v1/unmatched-transfers/{sent.hash}/{transfer['position']}/refund"
 
 
 def _paid(service: ServiceHarness) -> list[tuple[str, int]]:

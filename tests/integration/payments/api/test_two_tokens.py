@@ -84,9 +84,9 @@ def test_payments_in_two_tokens_are_captured_refunded_and_exported(service: Serv
     assert refund["amount_shown"] == "0.50 EURC"
     assert service.refused(409, "not_covered", "/v1/orders/u/refunds", {"amount": str(ONE)})["argument"] == "amount"
     service.settle()
-    found = service.get("/v1/balance")
-    sums = {each["destination"]: (each["captured"], each["refunded"]) for each in found["destinations"]}
-    assert (sums, found["faults"]) == ({"default": ("1250007", "0"), "euro": (str(9 * ONE // 2), str(ONE // 2))}, [])
+    balance = service.get("/v1/balance")
+    sums = {each["destination"]: (each["captured"], each["refunded"]) for each in balance["destinations"]}
+    assert (sums, balance["faults"]) == ({"default": ("1250007", "0"), "euro": (str(9 * ONE // 2), str(ONE // 2))}, [])
     assert balance_on_chain(service, TOKEN) == 1_250_007
     assert balance_on_chain(service, EURO) == 4 * ONE
     text = service.request("GET", "/v1/export.csv", role=Role.READER).text
@@ -121,10 +121,10 @@ def test_transfers_are_counted_for_their_own_token(service: ServiceHarness) -> N
     service.chain.inject(BUYER.address.lower(), EURO, data)
     service.chain.mine()
     service.settle()
-    (found,) = service.get("/v1/unmatched-transfers")["items"]
-    assert (found["destination"], found["amount_shown"]) == ("euro", "1.00 EURC")
+    (transfer,) = service.get("/v1/unmatched-transfers")["items"]
+    assert (transfer["destination"], transfer["amount_shown"]) == ("euro", "1.00 EURC")
     refund = service.made(
-        f"/v1/unmatched-transfers/{found['transaction_hash']}/{found['position']}/refund", {"id": "r"}
+        f"/v1/unmatched-transfers/{transfer['transaction_hash']}/{transfer['position']}/refund", {"id": "r"}
     )["refund"]
     assert refund["symbol"] == "EURC"
     service.settle()

@@ -235,13 +235,13 @@ def test_event_has_the_whole_object_and_never_changes(service: ServiceHarness) -
     order = service.get("/v1/orders/a")["order"]
     events = service.get("/v1/orders/a/timeline")["items"]
     for event in events:
-        found = dict(event["data"]["object"])
-        changing = {name: found.pop(name) for name in ("state", "finality", "tx_status")}
-        assert found.pop("object") == "order"
-        assert (found["reference"], found["metadata"]) == (None, {})
+        event_object = dict(event["data"]["object"])
+        changing = {name: event_object.pop(name) for name in ("state", "finality", "tx_status")}
+        assert event_object.pop("object") == "order"
+        assert (event_object["reference"], event_object["metadata"]) == (None, {})
         constant = {name: value for name, value in order.items() if name not in changing}
-        assert found == {name: constant[name] for name in found}
-        assert set(constant) - set(found) == {"last_error", "payment", "refunded", "refunded_shown"}
+        assert event_object == {name: constant[name] for name in event_object}
+        assert set(constant) - set(event_object) == {"last_error", "payment", "refunded", "refunded_shown"}
     states = [(e["data"]["object"]["state"], e["data"]["object"]["finality"]) for e in events]
     assert (states[0], states[-1]) == (("Drafted", None), ("Used, captured", "final"))
     events += service.get("/v1/refunds/r/timeline")["items"]
@@ -455,15 +455,15 @@ def test_documented_retry_times() -> None:
 
 
 def test_target_that_is_gone_is_retired_with_its_backlog(service: ServiceHarness) -> None:
-    gone = register(service)["webhook"]["id"]
+    webhook = register(service)["webhook"]["id"]
     with service.database.transaction() as tx:
         hooks.configure(tx, {"x": ConfiguredTarget("http://x.test/")}, 1)
     service.stored("a")
     service.post.status = lambda _: 410
     assert deliver(service) == 1
     retired = {row["id"]: row["retired"] for row in service.get("/v1/webhooks")["items"]}
-    assert (retired[gone], retired["x"]) == (int(service.clock()), None)
-    states = [row["state"] for row in service.get(f"/v1/deliveries?webhook={gone}")["items"]]
+    assert (retired[webhook], retired["x"]) == (int(service.clock()), None)
+    states = [row["state"] for row in service.get(f"/v1/deliveries?webhook={webhook}")["items"]]
     assert states == ["dead"]
 
 

@@ -51,10 +51,10 @@ def outcome(chain: RealChain, sent: Sent) -> BatchOutcome:
     return captured_in_batch(receipt, ADDRESS, BATCH_CAPTURE, SHOP.address)
 
 
-def proven(found: BatchOutcome) -> tuple[list[tuple[tuple[str, bytes], int, int]], dict[tuple[str, bytes], str], int]:
+def proven(batch: BatchOutcome) -> tuple[list[tuple[tuple[str, bytes], int, int]], dict[tuple[str, bytes], str], int]:
     """Return what does not depend on the block."""
-    captures = [(key, transfer.amount, transfer.position) for key, transfer in found.captured.items()]
-    return captures, {key: failed.reason for key, failed in found.failed.items()}, found.amount
+    captures = [(key, transfer.amount, transfer.position) for key, transfer in batch.captured.items()]
+    return captures, {key: failed.reason for key, failed in batch.failed.items()}, batch.amount
 
 
 def test_outcome_survives_sealing_and_reorganization(chain: RealChain) -> None:

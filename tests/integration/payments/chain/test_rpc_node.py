@@ -78,9 +78,9 @@ def test_a_sender_lands_on_a_real_node(shop: Shop) -> None:
         assert node.transaction_count(key.address, "latest") == 2
         (log,) = receipt.logs
         assert [int.from_bytes(topic, "big") for topic in log.topics] == [0x41, 0x42]
-        found = node.logs(LogFilter(target, ((log.topics[0],), None), 0, "latest"))
-        assert len(found) == 2
-        assert found[0].transaction_hash == receipt.transaction_hash
+        logs = node.logs(LogFilter(target, ((log.topics[0],), None), 0, "latest"))
+        assert len(logs) == 2
+        assert logs[0].transaction_hash == receipt.transaction_hash
         assert node.logs(LogFilter(target, ((bytes(32),),), 0, "latest")) == []
 
 

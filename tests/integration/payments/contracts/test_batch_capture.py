@@ -209,11 +209,11 @@ def test_failed_authorization_stops_no_other(batches: Batches, people: People, f
     outcome = batches.outcome(receipt)
     assert list(outcome.captured) == [signed.key for signed in good]
     assert list(outcome.failed) == [bad.key]
-    found = outcome.failed[bad.key]
-    assert found.reason.startswith(reason)
+    failed_capture = outcome.failed[bad.key]
+    assert failed_capture.reason.startswith(reason)
     (log,) = receipt.logs
     assert (log.event, log.address) == ("CaptureFailed", batches.contract.address)
-    assert log.values == (bad.terms.payer, "0x" + bad.terms.nonce.hex(), "0x" + found.data.hex())
+    assert log.values == (bad.terms.payer, "0x" + bad.terms.nonce.hex(), "0x" + failed_capture.data.hex())
     assert (batches.received() - before, batches.held(), outcome.amount) == (7, 0, 7)
     assert batches.used(bad) is used
     assert all(batches.used(signed) for signed in good)

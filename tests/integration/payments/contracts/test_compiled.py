@@ -41,8 +41,8 @@ def test_each_was_compiled_after_the_last_change_of_its_sources(place: str) -> N
         assert artifact["compiler"]["version"].startswith("0.8.37+")
         own = {path: digest for path, digest in artifact["sources"].items() if not path.startswith("@")}
         for path, digest in own.items():
-            found = hashlib.sha256((sources / path).read_bytes()).hexdigest()
-            assert found == digest, f"{path} changed: run `make contracts`"
+            current_digest = hashlib.sha256((sources / path).read_bytes()).hexdigest()
+            assert current_digest == digest, f"{path} changed: run `make contracts`"
         seen |= set(own)
     assert seen == {str(path.relative_to(sources)) for path in sources.rglob("*.sol")}
 

@@ -145,8 +145,8 @@ def measured(token: OnChain, domain: Domain, people: People) -> dict[str, int]:
     for contract, creation in created.items():
         request = {"from": people.stranger.address, "data": creation}
         sent = token.chain.rpc("eth_sendTransaction", request)
-        found = token.chain.rpc("eth_getTransactionReceipt", sent)
-        gas[f"creating `{contract}`"] = int(found["gasUsed"], 16)
+        receipt = token.chain.rpc("eth_getTransactionReceipt", sent)
+        gas[f"creating `{contract}`"] = int(receipt["gasUsed"], 16)
     return gas
 
 

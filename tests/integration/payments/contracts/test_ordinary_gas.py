@@ -140,10 +140,10 @@ def test_table_has_the_gas_of_ordinary_payers(channel: Channel) -> None:
         name = next(each for each in ORDINARY_GAS if keccak(text=each)[:4] == data[:4])
         used.setdefault(name, []).append((receipt.gas_used, ordinary_gas(data) or 0))
     assert used.keys() == ORDINARY_GAS.keys()
-    for name, found in used.items():
-        assert all(gas <= listed for gas, listed in found), (name, found)
+    for name, payments in used.items():
+        assert all(gas <= listed for gas, listed in payments), (name, payments)
         # The dearest case decides, and is at most 3 % below the table.
-        assert min(listed / gas for gas, listed in found) <= 1.03, (name, found)
+        assert min(listed / gas for gas, listed in payments) <= 1.03, (name, payments)
 
 
 def test_listed_functions_are_those_of_the_contracts_and_of_x402() -> None:
@@ -168,5 +168,5 @@ def test_listed_functions_are_those_of_the_contracts_and_of_x402() -> None:
 def test_malformed_data_have_bounded_gas(length: int) -> None:
     for signature, gas in ORDINARY_GAS.items():
         data = (keccak(text=signature)[:4] + b"\xff" * 96)[:length]
-        found = ordinary_gas(data)
-        assert found is None if length < 4 else gas.base <= (found or 0) <= gas.base + 3 * gas.item
+        estimate = ordinary_gas(data)
+        assert estimate is None if length < 4 else gas.base <= (estimate or 0) <= gas.base + 3 * gas.item

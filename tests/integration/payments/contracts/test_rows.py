@@ -61,9 +61,9 @@ def document() -> str:
     path = Path(os.environ.get("FORESEAL_SHARED", "../shared")) / "payments.md"
     if not path.exists():
         pytest.skip(f"{path} is not here: set FORESEAL_SHARED to the folder that holds payments.md")
-    found = re.search(r"^## 1\. .*?(?=^## 3\. )", path.read_text(), re.M | re.S)
-    assert found is not None
-    return re.sub(r"\s+", " ", found.group())
+    match = re.search(r"^## 1\. .*?(?=^## 3\. )", path.read_text(), re.M | re.S)
+    assert match is not None
+    return re.sub(r"\s+", " ", match.group())
 
 
 def test_every_documented_name_has_a_row(document: str) -> None:
@@ -84,9 +84,9 @@ def test_every_documented_name_has_a_row(document: str) -> None:
 
 def test_each_pair_of_ordered_checks_has_a_row(document: str) -> None:
     """Arrows separate the steps, and each step begins with its revert reason."""
-    found = re.search(r"the revert string that wins: (.*?) -> mark used", document)
-    assert found is not None
-    order = [QUOTED.findall(step)[0] for step in found[1].split(" -> ")]
+    match = re.search(r"the revert string that wins: (.*?) -> mark used", document)
+    assert match is not None
+    order = [QUOTED.findall(step)[0] for step in match[1].split(" -> ")]
     assert len(order) == 7
     pairs = {tuple(row["order"]) for _, row in ROWS if "order" in row}
     assert [pair for pair in pairwise(order) if pair not in pairs] == []

@@ -172,9 +172,9 @@ def test_hostile_shopper_leaves_other_shoppers_and_the_api_answered(shop: Servic
         flood = [
             hostile.client.get("/books/v1/checkout/honest", headers=guesses) for _ in range(2 * ADDRESS_RATE.burst)
         ]
-        found = await statuses(flood)
-        assert found.keys() == {404, 429}
-        assert found[429] > 0
+        counts = await statuses(flood)
+        assert counts.keys() == {404, 429}
+        assert counts[429] > 0
 
         assert (await honest.order("honest")).json()["order"]["status"] == "open"
         assert (await create_order(hosted, shop, "made")).status_code == 201

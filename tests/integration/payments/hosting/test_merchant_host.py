@@ -88,7 +88,8 @@ def test_health_and_metrics_have_every_merchant(url: str, other_url: str, tmp_pa
         # Neither has a node.
         assert (health.status_code, health.json()["status"]) == (503, "unhealthy")
         codes = {
-            name: [each["code"] for each in found["reasons"]] for name, found in health.json()["merchants"].items()
+            name: [each["code"] for each in merchant["reasons"]]
+            for name, merchant in health.json()["merchants"].items()
         }
         assert codes == {"books": ["node_unreachable"], "games": ["node_unreachable"]}
         families = list(text_string_to_metric_families(call_application(host.app, "GET", "/metrics").text))

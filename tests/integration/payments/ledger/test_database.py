@@ -38,13 +38,13 @@ def test_amounts_are_exact_and_sort_as_numbers(url: str, amounts: list[int]) -> 
     with database.engine.begin() as tx:
         _amounts.create(tx)
         tx.execute(insert(_amounts), [{"amount": amount} for amount in [*given, None]])
-        found = list(tx.execute(select(_amounts.c.amount).order_by(_amounts.c.id)).scalars())
+        stored_amounts = list(tx.execute(select(_amounts.c.amount).order_by(_amounts.c.id)).scalars())
         ordered = select(_amounts.c.amount).where(_amounts.c.amount.is_not(None)).order_by(_amounts.c.amount)
         assert list(tx.execute(ordered).scalars()) == sorted(given)
         _amounts.drop(tx)
     database.close()
-    assert found == [*given, None]
-    assert all(type(each) is int for each in found[:-1])
+    assert stored_amounts == [*given, None]
+    assert all(type(each) is int for each in stored_amounts[:-1])
 
 
 def test_connection_in_use_during_the_close_is_closed_when_it_is_returned(url: str) -> None:

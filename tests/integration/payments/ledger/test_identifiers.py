@@ -81,9 +81,9 @@ def test_largest_amount_is_captured_and_refunded_exactly(shop: Shop) -> None:
     shop.refunds.refund("3", "a", 1)
     shop.settle()
     shop.captured("b", MAX_AMOUNT)
-    found = shop.balance()
-    assert (found.received, found.captured, found.refunded) == (2 * MAX_AMOUNT, 2 * MAX_AMOUNT, MAX_AMOUNT)
-    assert found.faults == ()
+    balance = shop.balance()
+    assert (balance.received, balance.captured, balance.refunded) == (2 * MAX_AMOUNT, 2 * MAX_AMOUNT, MAX_AMOUNT)
+    assert balance.faults == ()
 
 
 # A real node's blocks are two seconds apart.

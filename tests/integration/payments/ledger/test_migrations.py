@@ -59,12 +59,12 @@ def read(url: str) -> dict[str, tuple[list[str], list[tuple[Any, ...]]]]:
     tables = MetaData()
     with engine.connect() as tx:
         tables.reflect(tx)
-        found = {
+        contents = {
             table.name: (list(table.columns.keys()), [tuple(row) for row in tx.execute(select(table))])
             for table in tables.sorted_tables
         }
     engine.dispose()
-    return found
+    return contents
 
 
 def differences(url: str) -> list[Any]:
@@ -72,7 +72,7 @@ def differences(url: str) -> list[Any]:
     assert all(module.__name__ for module in MODULES)
     engine = create_engine(url)
     with engine.connect() as tx:
-        found = compare_metadata(
+        changes = compare_metadata(
             MigrationContext.configure(tx, opts={"compare_type": True, "compare_server_default": True}),
             Record.metadata,
         )
@@ -80,7 +80,7 @@ def differences(url: str) -> list[Any]:
         constraints = {check["name"] for name in Record.metadata.tables for check in tables.get_check_constraints(name)}
     engine.dispose()
     assert constraints == {"authorizations_one_sale", "transfers_one_sale"}  # Alembic compares no checks
-    return list(found)
+    return list(changes)
 
 
 def test_new_database_has_the_tables_of_the_records(url: str) -> None:

@@ -168,7 +168,7 @@ each = pytest.mark.parametrize(
 
 @each
 def test_transitions_equal_the_specified_table(transitions: dict[object, object], expected: set[Row]) -> None:
-    found = {
+    rows = {
         (
             *((None, "") if before is None else (before.state.value, before.step.value)),
             trigger.name.lower(),
@@ -177,20 +177,20 @@ def test_transitions_equal_the_specified_table(transitions: dict[object, object]
         )
         for (before, trigger), after in transitions.items()  # type: ignore[attr-defined]
     }
-    assert found == expected
+    assert rows == expected
 
 
 def test_states_and_triggers_match_the_specification() -> None:
     begun = {Trigger.CAPTURE: OrderState.CAPTURED, Trigger.CANCEL: OrderState.CANCELED}
-    found = set()
+    transitions = set()
     for (before, trigger), after in ORDER_TRANSITIONS.items():
         state = None if before is None else before.state
         if trigger in begun:
-            found.add((state, trigger.value, begun[trigger].value))
+            transitions.add((state, trigger.value, begun[trigger].value))
         elif state != after.state and trigger is not Trigger.LANDED:
             name = trigger.name.lower() if trigger in (Trigger.EXPIRE, Trigger.REOPEN) else trigger.value
-            found.add((state, name, after.state.value))
-    assert found == SPECIFIED | FILLED_IN
+            transitions.add((state, name, after.state.value))
+    assert transitions == SPECIFIED | FILLED_IN
 
 
 @pytest.mark.parametrize(

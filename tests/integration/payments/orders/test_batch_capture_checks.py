@@ -43,9 +43,9 @@ def test_obstacles_are_found_before_anything_is_stored(batching: Shop, obstacle:
     shop = batching
     payment = shop.payment("a", 100)
     OBSTACLES[obstacle](shop)
-    (found,) = shop.check([payment])
-    assert isinstance(found, NotCapturable)
-    assert found.obstacle is obstacle
+    (rejection,) = shop.check([payment])
+    assert isinstance(rejection, NotCapturable)
+    assert rejection.obstacle is obstacle
     assert "eth_sendRawTransaction" not in shop.node.calls
 
 
@@ -58,13 +58,13 @@ def test_reverting_capture_is_found_by_an_estimate_as_the_contract(batching: Sho
             shop.chain.change(lambda state: state.used.add((LOW, payment.nonce)))
 
     shop.node.hook = forbid
-    (found,) = shop.check([payment])
-    assert isinstance(found, NotCapturable)
-    assert (found.obstacle, found.detail) == (
+    (rejection,) = shop.check([payment])
+    assert isinstance(rejection, NotCapturable)
+    assert (rejection.obstacle, rejection.detail) == (
         CaptureObstacle.REVERTS,
         "FiatTokenV2: authorization is used or canceled",
     )
-    assert isinstance(found.__cause__, Reverted)
+    assert isinstance(rejection.__cause__, Reverted)
 
 
 @pytest.mark.parametrize("holder", [BATCH_CAPTURE, SHOP.address], ids=["contract", "merchant"])
@@ -72,9 +72,9 @@ def test_reverting_capture_is_found_by_an_estimate_as_the_contract(batching: Sho
 def test_forbidden_contract_or_merchant_blocks_every_capture(batching: Shop, holder: str) -> None:
     shop = batching
     shop.chain.change(lambda state: state.policy_forbids.add(holder.lower()))
-    (found,) = shop.check([shop.payment("a", 100)])
-    assert isinstance(found, NotCapturable)
-    assert (found.obstacle, found.detail) == (CaptureObstacle.FORBIDDEN, holder)
+    (rejection,) = shop.check([shop.payment("a", 100)])
+    assert isinstance(rejection, NotCapturable)
+    assert (rejection.obstacle, rejection.detail) == (CaptureObstacle.FORBIDDEN, holder)
 
 
 @pytest.mark.fake_chain
@@ -88,9 +88,9 @@ def test_contract_of_another_merchant_is_rejected(batching: Shop) -> None:
         return "0x" + "11" * 32 if is_owner else answer
 
     shop.node.answer = other  # type: ignore[method-assign]
-    (found,) = shop.check([shop.payment("a", 100)])
-    assert isinstance(found, NotCapturable)
-    assert found.obstacle is CaptureObstacle.DOMAIN
+    (rejection,) = shop.check([shop.payment("a", 100)])
+    assert isinstance(rejection, NotCapturable)
+    assert rejection.obstacle is CaptureObstacle.DOMAIN
 
 
 def test_order_of_the_contract_is_not_captured_without_the_setting(batching: Shop) -> None:
@@ -113,9 +113,9 @@ def test_expensive_captures_have_their_own_transactions(batching: Shop) -> None:
     assert shop.store_group([cheap]) == ["cheap"]
     shop.sender.fees = FeeSettings(gas_percent=1_000)
     ids = group(shop, *BUYERS)
-    found = transactions(shop)
-    assert [each.account_nonce for each in found] == [0, 1, 2, 3]
-    assert {bytes(each.data[:4]) for each in found[1:]} == {CAPTURE_FROM_WALLETS}
+    batches = transactions(shop)
+    assert [each.account_nonce for each in batches] == [0, 1, 2, 3]
+    assert {bytes(each.data[:4]) for each in batches[1:]} == {CAPTURE_FROM_WALLETS}
     shop.settle()
     assert {shop.status(id) for id in ids} == {"Used, captured / final"}
     check_books(shop)
@@ -150,9 +150,9 @@ def test_large_group_has_several_transactions(batching: Shop) -> None:
     shop = batching
     payments = [shop.payment(f"p{number:03}", 1) for number in range(160)]
     assert len(shop.store_group(payments)) == 160
-    found = transactions(shop)
-    assert [each.account_nonce for each in found] == [0, 1, 2]
-    assert max(each.gas for each in found) <= 16_777_216
+    batches = transactions(shop)
+    assert [each.account_nonce for each in batches] == [0, 1, 2]
+    assert max(each.gas for each in batches) <= 16_777_216
     shop.settle()
     with shop.database.reading() as tx:
         rows = tx.execute(select(OrderRecord.state, OrderRecord.step, OrderRecord.capture_batch).distinct()).all()

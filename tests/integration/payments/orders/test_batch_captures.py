@@ -237,8 +237,8 @@ def test_direct_transfer_and_sweep_are_unmatched(batching: Shop) -> None:
     shop.chain.inject(SHOP.address.lower(), BATCH_CAPTURE.lower(), selector("sweep()"))
     shop.settle()
     assert unmatched(shop) == [(Reason.UNMATCHED, 77), (Reason.SWEEP, 77)]
-    found = shop.balance()
-    assert (found.received, found.captured, found.unmatched, found.faults) == (380, 303, 77, ())
+    balance = shop.balance()
+    assert (balance.received, balance.captured, balance.unmatched, balance.faults) == (380, 303, 77, ())
     assert held(shop, SHOP.address) == 380
 
 

@@ -46,11 +46,11 @@ def selling(make: Make, request: pytest.FixtureRequest) -> Shop:
 
 def wallets(shop: Shop, count: int) -> list[LocalAccount]:
     """Return payers with code and money."""
-    found = [account(3_001 + number) for number in range(count)]
-    for each in found:
+    accounts = [account(3_001 + number) for number in range(count)]
+    for each in accounts:
         shop.chain.wallets[each.address.lower()] = each.address.lower()
         fund(shop, each, FUNDS)
-    return found
+    return accounts
 
 
 def limit(shop: Shop, wallet: LocalAccount, count: int) -> int:
@@ -68,9 +68,9 @@ def store(shop: Shop, payments: list[NewPayment]) -> list[StoredOrder | SendingE
     stored: list[StoredOrder | SendingError] = []
     checked = shop.check(payments)
     with shop.database.transaction() as tx:
-        found = iter(shop.groups.store(tx, [each for each in checked if not isinstance(each, Exception)]))
+        outcomes = iter(shop.groups.store(tx, [each for each in checked if not isinstance(each, Exception)]))
         for each in checked:
-            result = each if isinstance(each, Exception) else next(found)
+            result = each if isinstance(each, Exception) else next(outcomes)
             assert isinstance(result, StoredOrder | SendingError)
             stored.append(result)
     return stored
@@ -119,7 +119,7 @@ def test_wallets_at_once_lose_at_most_the_budget(selling: Shop) -> None:
     assert rounds[0] == [None] * 3 + [GasBudgetInUse] * 3 + [None]
     assert rounds[-1] == [GasBudgetSpent] * 6 + [None]
     assert lost(shop) > 0
-    assert all(set(found[:-1]) <= {None, GasBudgetInUse, GasBudgetSpent} for found in rounds)
+    assert all(set(errors[:-1]) <= {None, GasBudgetInUse, GasBudgetSpent} for errors in rounds)
 
 
 @pytest.mark.parametrize("reader", ["watcher", "reconciler"])
@@ -328,7 +328,7 @@ def test_ordinary_transfer_costs_one_query(shop: Shop) -> None:
     assert shop.pay_signed({"a": 500}) == ["a"]
     statements: list[str] = []
     shop.chain.mine()
-    event.listen(shop.database.engine, "before_cursor_execute", lambda *found: statements.append(found[2]))
+    event.listen(shop.database.engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
     shop.watcher.poll()
     assert shop.status("a").startswith("Used, captured")
     assert [each.split()[0] for each in statements if "code_gas IS NOT NULL" in each] == ["SELECT"]

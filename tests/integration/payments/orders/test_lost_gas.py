@@ -61,9 +61,9 @@ def auto_capture(shop: Shop, id: str, buyer: LocalAccount = BUYER) -> CheckedAcc
     """Check the signature of an order that is captured as soon as it is signed."""
     shop.orders.draft(id, shop.terms(500, buyer=buyer), auto_capture=True)
     automatic = AutoCaptures(shop.ledger, shop.sender, shop.merchant)
-    (found,) = automatic.check([PayerSignature(id, shop.signature_of(id, buyer))])
-    assert isinstance(found, CheckedAcceptance)
-    return found
+    (acceptance,) = automatic.check([PayerSignature(id, shop.signature_of(id, buyer))])
+    assert isinstance(acceptance, CheckedAcceptance)
+    return acceptance
 
 
 def test_payer_whose_budget_is_spent_is_captured_only_on_request(selling: Shop) -> None:

@@ -258,7 +258,7 @@ def test_only_the_checkout_of_an_order_reports_its_capture(shop: Shop) -> None:
     used = ChainLog(ADDRESS, (AUTHORIZATION_USED, payer, bytes(32)), b"", 1, "0x1", "0x2", 0)
     transfer = ChainLog(ADDRESS, (TRANSFERRED, payer, payee), (300).to_bytes(32), 1, "0x1", "0x2", 1)
 
-    def found(
+    def read_transfer(
         *, amount: int = 300, who: bytes = payer, before: tuple[ChainLog, ...] = ()
     ) -> tuple[bytes | None, str | None]:
         data = amount.to_bytes(32) + (500).to_bytes(32)
@@ -266,6 +266,6 @@ def test_only_the_checkout_of_an_order_reports_its_capture(shop: Shop) -> None:
         (each,) = transfers(ChainReceipt("0x2", 1, "0x1", True, 90_000, (*before, transfer, said)), ADDRESS)
         return each.nonce, each.checkout
 
-    assert found() == (memo("a"), CHECKOUT)
-    assert found(amount=299) == found(who=payee) == (None, None)
-    assert found(before=(used,)) == (bytes(32), None)
+    assert read_transfer() == (memo("a"), CHECKOUT)
+    assert read_transfer(amount=299) == read_transfer(who=payee) == (None, None)
+    assert read_transfer(before=(used,)) == (bytes(32), None)

@@ -37,16 +37,16 @@ def test_one_of_two_orders_gets_the_permit(shop: Shop) -> None:
     def store(database: Database, signed: SignedTerms) -> dict[str, Exception]:
         acceptances = Acceptances(Ledger(database, shop.ledger.clock), shop.rpc, shop.merchant)
         with database.transaction() as tx:
-            found = acceptances.store(tx, [CheckedSignature(replace(signed), fresh=True, auto_capture=False)])
+            rejections = acceptances.store(tx, [CheckedSignature(replace(signed), fresh=True, auto_capture=False)])
             with contextlib.suppress(threading.BrokenBarrierError):
                 stored.wait(1)
-            return found
+            return rejections
 
     try:
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(store, (shop.database, other), terms))
     finally:
         other.close()
-    rejected = [error for found in results for error in found.values()]
+    rejected = [error for rejections in results for error in rejections.values()]
     assert [type(error) for error in rejected] == [DuplicateRecord]
     assert sorted(shop.status(id) for id in ("a", "b")) == ["Drafted / idle", "Stored, unused / idle"]

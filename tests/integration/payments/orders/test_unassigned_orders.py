@@ -221,9 +221,9 @@ def test_expiry_yields_to_a_signature_during_its_reads(shop: Shop, monkeypatch: 
     read = shop.progress._is_used
 
     def signed_meanwhile(*given: Any) -> bool:
-        found = read(*given)
+        is_expired = read(*given)
         shop.orders.accept("a", signature, BUYER.address)
-        return found
+        return is_expired
 
     monkeypatch.setattr(shop.progress, "_is_used", signed_meanwhile)
     with pytest.raises(ConcurrentUpdate, match="a got its payer during the read"):

@@ -125,9 +125,9 @@ def test_missing_ether_has_its_own_error(selling: Shop) -> None:
 def test_payers_without_code_need_no_further_request(selling: Shop) -> None:
     shop = selling
     shop.check([shop.payment("a", 100)])
-    found = list(shop.node.calls)
+    calls = list(shop.node.calls)
     shop.node.calls.clear()
     become(shop, spending_wallet(1_000))
     shop.check([shop.payment("b", 100)])
     # The wallet's own check of the signature, and the simulation.
-    assert shop.node.calls.count("eth_call") == found.count("eth_call") + 2
+    assert shop.node.calls.count("eth_call") == calls.count("eth_call") + 2

@@ -51,9 +51,9 @@ class TracedService:
 
 @pytest.fixture
 def traced(service: ServiceHarness) -> Iterator[TracedService]:
-    found = TracedService(service)
-    yield found
-    found.tracer.stop()
+    traced_service = TracedService(service)
+    yield traced_service
+    traced_service.tracer.stop()
 
 
 def test_events_from_creation_to_final_are_spans_of_one_trace(traced: TracedService) -> None:

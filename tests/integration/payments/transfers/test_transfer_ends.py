@@ -90,7 +90,7 @@ def test_one_of_four_concurrent_ends_wins(shop: Shop) -> None:
     shop.pay_directly("a")
     shop.settle()
     signature = shop.signature_of("a")
-    accept: Act = lambda found: found.orders.accept("a", signature, BUYER.address)  # noqa: E731
+    accept: Act = lambda own_shop: own_shop.orders.accept("a", signature, BUYER.address)  # noqa: E731
     acts, start = [accept, grant, refund, resolve], Barrier(4)
 
     def run(act: Act) -> bool:

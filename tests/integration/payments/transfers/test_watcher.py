@@ -259,8 +259,8 @@ def test_an_unmatched_transfer_is_recorded_with_its_reason(shop: Shop) -> None:
     }
     shop.watcher.poll()
     assert reasons(shop) == hashes
-    found = shop.balance()
-    assert (found.received, found.captured, found.unmatched, found.faults) == (4_000, 500, 3_500, ())
+    balance = shop.balance()
+    assert (balance.received, balance.captured, balance.unmatched, balance.faults) == (4_000, 500, 3_500, ())
     assert shop.status("open") == "Stored, unused / idle"
     assert shop.orders.timeline("open")[-1].details["reason"] == "direct"
     shop.chain.reorganize(6, dropped=True)
@@ -301,9 +301,9 @@ def test_transaction_may_differ_after_a_reorganization(shop: Shop) -> None:
     shop.watcher.poll()
     assert reasons(shop) == {hash: ("direct", "a")}
     shop.chain.reorganize(1)
-    found = shop.chain.find(hash)
-    assert found is not None
-    landed = found[1]
+    location = shop.chain.find(hash)
+    assert location is not None
+    landed = location[1]
     landed.events = [
         (address, topics, (499).to_bytes(32, "big") if data else data) for address, topics, data in landed.events
     ]

@@ -40,12 +40,12 @@ def codes(health: Any) -> list[str]:
 
 def metrics(monitored: MonitoredService) -> dict[str, float]:
     """Return the samples of the new metrics, by name with labels."""
-    found = {}
+    values = {}
     for line in monitored.get("/metrics").text.splitlines():
         if not line.startswith("#"):
             name, _, value = line.rpartition(" ")
-            found[name.replace('"', "")] = float(value)
-    return found
+            values[name.replace('"', "")] = float(value)
+    return values
 
 
 class Blocked:
@@ -168,9 +168,9 @@ def test_worker_that_hangs_in_a_call_is_unhealthy(service: ServiceHarness, monit
         health = monitored.get("/healthz").json()
         assert health["status"] == "unhealthy"
         assert {"worker_stalled", "watcher_stalled"} <= set(codes(health))
-        found = metrics(monitored)
-        assert found["foreseal_pay_task_age_seconds{task=worker}"] == MAX_TASK_AGE + 6
-        assert found["foreseal_pay_watcher_age_seconds{destination=default}"] == MAX_TASK_AGE + 6
+        samples = metrics(monitored)
+        assert samples["foreseal_pay_task_age_seconds{task=worker}"] == MAX_TASK_AGE + 6
+        assert samples["foreseal_pay_watcher_age_seconds{destination=default}"] == MAX_TASK_AGE + 6
         # It did not raise, so no pass failed.
         assert health["worker"]["consecutive_failures"] == 0
         service.node.hook = None

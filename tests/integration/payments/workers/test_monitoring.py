@@ -51,23 +51,23 @@ def payee_of(health: Any) -> Any:
 
 def samples(text: str) -> dict[str, float]:
     """Return the values of all samples, by name with labels."""
-    found = {}
+    values = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             labels = ",".join(f"{name}={value}" for name, value in sample.labels.items())
-            found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
-    return found
+            values[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return values
 
 
 def count(counter: Counter, *labels: str) -> float:
     """Return the number of events with these values of the labels."""
-    found = [sample for family in counter.collect() for sample in family.samples if sample.name.endswith("_total")]
-    return sum(sample.value for sample in found if tuple(sample.labels.values()) == labels)
+    totals = [sample for family in counter.collect() for sample in family.samples if sample.name.endswith("_total")]
+    return sum(sample.value for sample in totals if tuple(sample.labels.values()) == labels)
 
 
 def all_subclasses(base: type) -> set[type]:
-    found = set(base.__subclasses__())
-    return found.union(*map(all_subclasses, found))
+    subclasses = set(base.__subclasses__())
+    return subclasses.union(*map(all_subclasses, subclasses))
 
 
 def fee(service: ServiceHarness) -> int:
@@ -98,9 +98,9 @@ def test_health_warns_before_the_payee_runs_out_of_ether(
         response = monitored.get("/healthz")
         assert response.status_code == (503 if status == "unhealthy" else 200)
         conforms(service.document, "GET", "/healthz", response)
-        found = samples(monitored.get("/metrics").text)
-        assert found[f"foreseal_pay_payee_balance_wei{{payee={SHOP.address}}}"] == float(balance)
-        assert found[f"foreseal_pay_payee_captures_left{{payee={SHOP.address}}}"] == left
+        values = samples(monitored.get("/metrics").text)
+        assert values[f"foreseal_pay_payee_balance_wei{{payee={SHOP.address}}}"] == float(balance)
+        assert values[f"foreseal_pay_payee_captures_left{{payee={SHOP.address}}}"] == left
     lines = [record for record in caplog.records if "running out of ether" in record.message]
     assert [record.captures_left for record in lines] == [99, 0]  # type: ignore[attr-defined]
 
@@ -177,12 +177,12 @@ def test_unreachable_node_is_a_reason_and_the_breaker_opens(
     assert (health["node"]["reachable"], health["node"]["breaker"]) == (False, "open")
     # The last balance is still known.
     assert payee_of(health)["status"] == "ok"
-    found = samples(monitored.get("/metrics").text)
-    assert found["foreseal_pay_node_up"] == 0
-    assert found["foreseal_pay_node_breaker{state=open}"] == 1
-    assert found["foreseal_pay_node_breaker{state=closed}"] == 0
-    assert found["foreseal_pay_node_failures_total{kind=timeout}"] == 3
-    assert found["foreseal_pay_node_failures_total{kind=not_sent}"] == 1
+    values = samples(monitored.get("/metrics").text)
+    assert values["foreseal_pay_node_up"] == 0
+    assert values["foreseal_pay_node_breaker{state=open}"] == 1
+    assert values["foreseal_pay_node_breaker{state=closed}"] == 0
+    assert values["foreseal_pay_node_failures_total{kind=timeout}"] == 3
+    assert values["foreseal_pay_node_failures_total{kind=not_sent}"] == 1
     service.node.hook = None
     monitored.now += 2.0
     health = monitored.health()
@@ -265,7 +265,7 @@ def test_metrics_follow_an_order(service: ServiceHarness, monitored: MonitoredSe
     monitored.get("/healthz")
     response = monitored.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain")
-    found = samples(response.text)
+    values = samples(response.text)
     expected = {
         "foreseal_pay_transitions_total{event=set_terms,object=order}": 1,
         "foreseal_pay_transitions_total{event=capture,object=order}": 1,
@@ -284,17 +284,17 @@ def test_metrics_follow_an_order(service: ServiceHarness, monitored: MonitoredSe
         "foreseal_pay_webhooks_pending": 0,
         "foreseal_pay_webhooks_dead": 0,
     }
-    assert {name: found.get(name) for name in expected} == expected
-    assert found["foreseal_pay_node_block_age_seconds"] >= 0
+    assert {name: values.get(name) for name in expected} == expected
+    assert values["foreseal_pay_node_block_age_seconds"] >= 0
 
 
 def test_counters_of_alerts_have_each_series_from_the_start(monitored: MonitoredService) -> None:
-    found = samples(monitored.get("/metrics").text)
+    values = samples(monitored.get("/metrics").text)
     reasons = ("insufficient_funds", "fee_too_low", "gas_limit", "pool_full", "nonce", "chain_id", "other")
-    assert {f"foreseal_pay_rejections_total{{reason={each}}}": 0 for each in reasons}.items() <= found.items()
+    assert {f"foreseal_pay_rejections_total{{reason={each}}}": 0 for each in reasons}.items() <= values.items()
     errors = {each.__name__ for each in all_subclasses(DBAPIError)} - {IntegrityError.__name__}
     assert len(errors) == 7
-    assert {f"foreseal_pay_database_errors_total{{error={each}}}": 0 for each in errors}.items() <= found.items()
+    assert {f"foreseal_pay_database_errors_total{{error={each}}}": 0 for each in errors}.items() <= values.items()
 
 
 def test_unread_transfers_are_reported(service: ServiceHarness, monitored: MonitoredService) -> None:
@@ -315,9 +315,9 @@ def test_unread_transfers_are_reported(service: ServiceHarness, monitored: Monit
     monitored.service._worker.run_pass()
     monitored.service.monitor.run_checks()
     assert codes(monitored.health()) == []
-    found = samples(monitored.get("/metrics").text)
-    assert found["foreseal_pay_set_aside{destination=default}"] == 0
-    assert found["foreseal_pay_ignored_transfers_total{destination=default}"] == 3
+    values = samples(monitored.get("/metrics").text)
+    assert values["foreseal_pay_set_aside{destination=default}"] == 0
+    assert values["foreseal_pay_ignored_transfers_total{destination=default}"] == 3
 
 
 def blocks_behind(monitored: MonitoredService) -> float | None:

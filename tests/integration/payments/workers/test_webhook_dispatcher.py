@@ -143,8 +143,8 @@ def test_forbidden_address_is_a_recorded_error(service: ServiceHarness) -> None:
             def error() -> str | None:
                 return next((row["last_error"] for row in service.get("/v1/deliveries")["items"]), None)
 
-            found = wait_for(error, SECONDS, "a failed attempt")
-        assert found.startswith("url 127.0.0.1 is not a public address")
+            message = wait_for(error, SECONDS, "a failed attempt")
+        assert message.startswith("url 127.0.0.1 is not a public address")
         assert receiver.got == []
 
 

@@ -71,8 +71,8 @@ class Lookup:
 
     def __call__(self, host: str, port: int, **_: Any) -> list[Any]:
         self.hosts.append(host)
-        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
+        addresses = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:

@@ -83,14 +83,14 @@ async def settled(http: HttpConnection) -> None:
 
 def bodies_in(written: bytes) -> list[Any]:
     """Return the bodies of responses, in order."""
-    found = []
+    bodies = []
     while written:
         head, _, rest = written.partition(b"\r\n\r\n")
         lines = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
         size = int(lines[b"content-length"])
-        found.append(json.loads(rest[:size]))
+        bodies.append(json.loads(rest[:size]))
         written = rest[size:]
-    return found
+    return bodies
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -87,7 +87,7 @@ async def test_unusable_socket_path_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "address"),
     [
         ("unix:/run/a.sock", Path("/run/a.sock")),
         ("unix:a.sock", Path("a.sock")),
@@ -95,8 +95,8 @@ async def test_unusable_socket_path_is_an_error(tmp_path: Path) -> None:
         ("[::1]:8546", ("::1", 8546)),
     ],
 )
-def test_admin_addresses_are_parsed(text: str, found: object) -> None:
-    assert parse_admin_address(text) == found
+def test_admin_addresses_are_parsed(text: str, address: object) -> None:
+    assert parse_admin_address(text) == address
 
 
 @pytest.mark.parametrize("text", ["unix:", "unix:/", "unix:/" + "x" * 107, "8546", "/run/a.sock"])

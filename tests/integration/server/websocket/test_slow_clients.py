@@ -191,8 +191,8 @@ def test_shutdown_sends_close_frames_and_ignores_stalled_clients(kind: str) -> N
 
 def test_vanished_client_is_closed(kind: str) -> None:
     with serving(kind) as server:
-        with server.connect() as gone:
-            assert gone.request("eth_subscribe", "logs", {})
+        with server.connect() as client:
+            assert client.request("eth_subscribe", "logs", {})
         wait_for(lambda: server.metrics()["foreseal_connections"] == 0, 20, "the end of the connection")
         assert server.metrics()['foreseal_subscriptions{kind="logs"}'] == 0
         with server.connect() as other, contextlib.suppress(Ended):

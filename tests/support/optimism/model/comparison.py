@@ -158,8 +158,8 @@ class BlockComparison:
                     "storageHash": encode_hex(bytes(32) if is_absent else storage_root),
                     "codeHash": encode_hex(bytes(32) if is_absent else keccak(account.code)),
                 }
-                found = {name: proof[name] for name in expected}
-                assert found == expected, encode_hex(address)
+                proven = {name: proof[name] for name in expected}
+                assert proven == expected, encode_hex(address)
 
 
 def payload_fields(block: ModelBlock) -> dict[str, Any]:

@@ -16,10 +16,10 @@ def compressed_size(data: bytes) -> int:
     positions = [0] * TABLE_SIZE
     position, anchor, size = 2, 0, 0
     while position < limit:
-        found = _find_match(data, positions, position, limit)
-        if found is None:
+        match = _find_match(data, positions, position, limit)
+        if match is None:
             break
-        position, reference = found
+        position, reference = match
         size += _literals_size(position - anchor)
         length = _match_length(data, reference + 3, position + 3)
         size += _match_size(length)

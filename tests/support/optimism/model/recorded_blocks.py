@@ -43,10 +43,10 @@ def recorded_blocks(name: str) -> list[RecordedBlock]:
 
 def _payload_transactions(name: str) -> dict[str, list[bytes]]:
     """Return the transactions of every block that the recorded driver sent, by block hash."""
-    found = {}
+    transactions = {}
     for line in decompress(recordings() / f"verifier-{name}.jsonl.zst"):
         request = orjson.loads(line)["request"]
         if request["method"] == "engine_newPayloadV4":
             payload = request["params"][0]
-            found[payload["blockHash"]] = [decode_hex(raw) for raw in payload["transactions"]]
-    return found
+            transactions[payload["blockHash"]] = [decode_hex(raw) for raw in payload["transactions"]]
+    return transactions

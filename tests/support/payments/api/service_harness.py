@@ -282,8 +282,8 @@ payouts = "{PAYOUTS}"
 
     def balance(self) -> tuple[Any, Any]:
         """Return the balance, and the sums of the first destination."""
-        found = self.get("/v1/balance")
-        return found, found["destinations"][0]
+        balance = self.get("/v1/balance")
+        return balance, balance["destinations"][0]
 
     def made(self, path: str, body: Any = None, **more: Any) -> Any:
         """Return the body of a successful POST."""

@@ -105,10 +105,10 @@ def health(url: str, seconds: float = 4.0) -> Any:
             break
     else:
         raise AssertionError(f"/healthz took longer than {seconds} s three times")
-    found = response.json()
-    assert response.status_code == (503 if found["status"] == "unhealthy" else 200)
+    report = response.json()
+    assert response.status_code == (503 if report["status"] == "unhealthy" else 200)
     assert response.headers["cache-control"] == "no-store"
-    return found
+    return report
 
 
 class Shopper:

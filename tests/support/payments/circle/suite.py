@@ -65,8 +65,8 @@ class CircleSuite:
 
     def files(self) -> list[str]:
         """Return all files of tests, except those of the suite's scripts."""
-        found = {path for pattern in _PATTERNS for path in (self.folder / "test").glob(pattern)}
-        return sorted(str(path.relative_to(self.folder)) for path in found)
+        paths = {path for pattern in _PATTERNS for path in (self.folder / "test").glob(pattern)}
+        return sorted(str(path.relative_to(self.folder)) for path in paths)
 
     def run(self, files: list[str], node: str | None, titles: str = "") -> SuiteRun:
         """Run tests on a node by its URL; without one, on the chain in hardhat's own process.
@@ -79,10 +79,10 @@ class CircleSuite:
         variables = {"CIRCLE_REPORT": str(report)} | ({} if node is None else {"CIRCLE_NODE": node})
         ended = self._hardhat("--network", network, "test", "--no-compile", "--grep", titles, *files, **variables)
         assert report.exists(), ended.stdout + ended.stderr
-        found: dict[str, Any] = orjson.loads(report.read_bytes())
-        failed = {test["fullTitle"]: test["err"].get("message", "") for test in found["failures"]}
-        assert len(found["failures"]) == found["stats"]["failures"]
-        return SuiteRun(Counter(test["fullTitle"] for test in found["passes"]), failed)
+        results: dict[str, Any] = orjson.loads(report.read_bytes())
+        failed = {test["fullTitle"]: test["err"].get("message", "") for test in results["failures"]}
+        assert len(results["failures"]) == results["stats"]["failures"]
+        return SuiteRun(Counter(test["fullTitle"] for test in results["passes"]), failed)
 
     def replace_token(self) -> None:
         """Replace the compiled FiatTokenV2_2 by this project's token, created without a setup."""

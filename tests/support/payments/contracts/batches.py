@@ -90,9 +90,9 @@ class Batches:
         """Return what the receipt proves, by the client's own reading."""
         return self.read(chain_receipt(self.contract.chain, sent))
 
-    def read(self, found: ChainReceipt) -> BatchOutcome:
+    def read(self, mined_receipt: ChainReceipt) -> BatchOutcome:
         addresses = (self.token.address, self.contract.address, self.people.merchant.address)
-        return captured_in_batch(found, *map(to_checksum_address, addresses))
+        return captured_in_batch(mined_receipt, *map(to_checksum_address, addresses))
 
     def failures(self, sent: Receipt) -> dict[tuple[str, bytes], str]:
         """Return the reason of each failure."""
@@ -124,9 +124,9 @@ class _ChainClient:
 
 def chain_receipt(chain: Chain, sent: Receipt) -> ChainReceipt:
     """Return a receipt as the payment code reads it from a node."""
-    found = RpcNode(_ChainClient(chain)).receipt(sent.hash)
-    assert found is not None
-    return found
+    mined_receipt = RpcNode(_ChainClient(chain)).receipt(sent.hash)
+    assert mined_receipt is not None
+    return mined_receipt
 
 
 def payers(number: int) -> Sequence[TestAccount]:

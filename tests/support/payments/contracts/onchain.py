@@ -91,15 +91,15 @@ class OnChain:
     @cached_property
     def _functions(self) -> dict[str, dict[str, Any]]:
         """Functions by canonical signature, and by name and number of arguments if that is unambiguous."""
-        found: dict[str, dict[str, Any]] = {}
+        functions: dict[str, dict[str, Any]] = {}
         ambiguous = set()
         for entry in self.abi:
             if entry["type"] == "function":
                 short = f"{entry['name']}/{len(entry['inputs'])}"
-                if short in found:
+                if short in functions:
                     ambiguous.add(short)
-                found[signature_of(entry)] = found[short] = entry
-        return {name: entry for name, entry in found.items() if name not in ambiguous}
+                functions[signature_of(entry)] = functions[short] = entry
+        return {name: entry for name, entry in functions.items() if name not in ambiguous}
 
     @cached_property
     def _events(self) -> dict[str, dict[str, Any]]:
@@ -186,14 +186,14 @@ class OnChain:
 
 def receipt(chain: Chain, transaction: str, contract: OnChain | None = None) -> Receipt:
     """Return the receipt of a sealed transaction, which must have succeeded."""
-    found = chain.rpc("eth_getTransactionReceipt", transaction)
-    assert found["status"] == "0x1", found
+    fields = chain.rpc("eth_getTransactionReceipt", transaction)
+    assert fields["status"] == "0x1", fields
     return Receipt(
-        hash=found["transactionHash"],
-        gas_used=int(found["gasUsed"], 16),
-        block=int(found["blockNumber"], 16),
-        address=found["contractAddress"],
-        raw_logs=found["logs"],
+        hash=fields["transactionHash"],
+        gas_used=int(fields["gasUsed"], 16),
+        block=int(fields["blockNumber"], 16),
+        address=fields["contractAddress"],
+        raw_logs=fields["logs"],
         contract=contract,
     )
 

@@ -92,10 +92,10 @@ class Call:
 
     def execute(self, to: str, data: bytes) -> bytes:
         """Return the output. Raise `Revert`."""
-        found = FUNCTIONS.get((to, data[:4]))
-        if found is None:
+        entry = FUNCTIONS.get((to, data[:4]))
+        if entry is None:
             raise Revert("unknown function")
-        kinds, function = found
+        kinds, function = entry
         return function(self, *decode(kinds, data[4:]))
 
     def separator(self) -> bytes:

@@ -175,10 +175,10 @@ class FakeNode(Disturbed):
         return transaction.hash
 
     def eth_getTransactionReceipt(self, hash: str) -> Any:
-        found = self.chain.find(hash)
-        if found is None:
+        location = self.chain.find(hash)
+        if location is None:
             return None
-        block, landed = found
+        block, landed = location
         return {
             "transactionHash": hash,
             "blockNumber": hex(block.number),

@@ -157,11 +157,11 @@ class RealChain:
     @property
     def pool(self) -> dict[tuple[str, int], str]:
         """Hashes of pending transactions, by sender and account nonce."""
-        found = self.rpc("txpool_content")
+        content = self.rpc("txpool_content")
         return {
             (sender.lower(), int(nonce)): each["hash"]
             for part in ("pending", "queued")
-            for sender, by_nonce in dict(found[part] or {}).items()
+            for sender, by_nonce in dict(content[part] or {}).items()
             for nonce, each in by_nonce.items()
         }
 

@@ -67,14 +67,14 @@ class Buyers:
     def committed(self) -> dict[str, int]:
         """Return committed amounts by period, checked against the sum over the purchases of each."""
         with self.database.reading() as tx:
-            found = {row.period: row.committed for row in fetch_all(tx, select(BudgetRecord))}
+            committed = {row.period: row.committed for row in fetch_all(tx, select(BudgetRecord))}
             rows = fetch_all(tx, select(PurchaseRecord))
-        sums = dict.fromkeys(found, 0)
+        sums = dict.fromkeys(committed, 0)
         for row in rows:
             sums[f"session {row.session}"] += counted(row)
             sums[f"day {row.day}"] += counted(row)
-        assert found == sums
-        return found
+        assert committed == sums
+        return committed
 
     def day(self) -> int:
         """Return today's committed amount."""

@@ -34,9 +34,9 @@ class Recorded(httpx.ASGITransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         given = request.headers.get("payment-signature")
         if given is not None:
-            found = decode_payment_signature_header(given)
-            assert isinstance(found, PaymentPayload)
-            self.payments.append(found)
+            payload = decode_payment_signature_header(given)
+            assert isinstance(payload, PaymentPayload)
+            self.payments.append(payload)
         return await super().handle_async_request(request)
 
 
@@ -61,8 +61,8 @@ async def buy(
 
 
 async def buy_once(recorded: Recorded, buyer: Any, path: str) -> httpx.Response:
-    [found] = await buy(recorded, buyer, 1, path)
-    return found
+    [response] = await buy(recorded, buyer, 1, path)
+    return response
 
 
 def manager(selling: Selling, facilitator: Any = None) -> BatchSettlementChannelManager:

@@ -19,8 +19,8 @@ def buyers(url: str) -> Iterator[Buyers]:
 
 @pytest.fixture(scope="session")
 def node_of_x402(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with made(tmp_path_factory.mktemp("x402")) as found:
-        yield found
+    with made(tmp_path_factory.mktemp("x402")) as x402_world:
+        yield x402_world
 
 
 @pytest.fixture

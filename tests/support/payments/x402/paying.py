@@ -51,9 +51,9 @@ def pay(buyer: LocalAccount, asked: PaymentRequirements, url: str | None = None)
     """Return the stock client's payment for requirements."""
     resource = None if url is None else ResourceInfo(url=url)
     required = PaymentRequired(accepts=[asked], resource=resource)
-    found = asyncio.run(stock_client(buyer).create_payment_payload(required))
-    assert isinstance(found, PaymentPayload)
-    return found
+    payload = asyncio.run(stock_client(buyer).create_payment_payload(required))
+    assert isinstance(payload, PaymentPayload)
+    return payload
 
 
 def manual_payment(buyer: LocalAccount, asked: PaymentRequirements, **changes: Any) -> PaymentPayload:

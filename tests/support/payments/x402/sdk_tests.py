@@ -51,18 +51,18 @@ def sdk_tests() -> Path:
     given = os.environ.get("X402_SDK")
     folder = Path(given) if given else shared("x402-sdk")
     candidates = (folder / "python" / "x402" / "tests", folder / "tests", folder)
-    found = [path for path in candidates if (path / FILES[0]).exists()]
-    if not found:
+    paths = [path for path in candidates if (path / FILES[0]).exists()]
+    if not paths:
         pytest.skip(f"{folder} has no x402 tests: set X402_SDK to a checkout of the SDK {VERSION}")
-    return found[0]
+    return paths[0]
 
 
 def sdk_python() -> str:
     """Return a Python with the SDK; skip the calling test if it lacks the SDK or a package of its tests."""
     python = os.environ.get("X402_SDK_PYTHON", sys.executable)
-    found = subprocess.run([python, "-c", _CHECK], capture_output=True, text=True, check=False)
-    if found.returncode or found.stdout.strip() != VERSION:
-        reason = (found.stderr.strip() or f"x402 {found.stdout.strip()}").splitlines()[-1]
+    process = subprocess.run([python, "-c", _CHECK], capture_output=True, text=True, check=False)
+    if process.returncode or process.stdout.strip() != VERSION:
+        reason = (process.stderr.strip() or f"x402 {process.stdout.strip()}").splitlines()[-1]
         pytest.skip(f"{python} cannot run the tests of x402 {VERSION} ({reason}): use `make sdk`")
     return python
 

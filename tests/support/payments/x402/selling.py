@@ -144,9 +144,9 @@ def signed(payment: PaymentPayload | None) -> dict[str, str]:
 def requirements_of(response: httpx.Response) -> PaymentRequirements:
     """Return the payment requirements of a 402."""
     assert response.status_code == 402, response.text
-    found = decode_payment_required_header(response.headers["payment-required"]).accepts[0]
-    assert isinstance(found, PaymentRequirements)
-    return found
+    requirements = decode_payment_required_header(response.headers["payment-required"]).accepts[0]
+    assert isinstance(requirements, PaymentRequirements)
+    return requirements
 
 
 def settlement(response: httpx.Response) -> SettleResponse:

@@ -33,9 +33,9 @@ def proxy_call(payment: PaymentPayload) -> bytes:
 def send(world: World, sender: LocalAccount, target: str, data: bytes) -> str:
     """Send a transaction whose receipt must report success. Return its hash."""
     sent = world.rpc("eth_sendTransaction", {"from": sender.address, "to": target, "data": "0x" + data.hex()})
-    found = world.receipt(sent)
-    assert found["status"] == "0x1", found
-    return str(found["transactionHash"])
+    receipt = world.receipt(sent)
+    assert receipt["status"] == "0x1", receipt
+    return str(receipt["transactionHash"])
 
 
 def submit_to_proxy(world: World, sender: LocalAccount, payment: PaymentPayload) -> str:
@@ -69,5 +69,5 @@ def submit_authorization(world: World, sender: LocalAccount, payment: PaymentPay
         bytes.fromhex(payment.payload["signature"].removeprefix("0x")),
     )
     kinds = "address,address,uint256,uint256,uint256,bytes32,bytes"
-    found = world.act(sender, f"transferWithAuthorization({kinds})", *values, to=TOKEN)
-    return str(found["transactionHash"])
+    receipt = world.act(sender, f"transferWithAuthorization({kinds})", *values, to=TOKEN)
+    return str(receipt["transactionHash"])

@@ -34,8 +34,8 @@ PATIENT = Waiter(seconds=20.0)
 
 
 def account(number: int) -> LocalAccount:
-    found: LocalAccount = Account.from_key(keccak(number.to_bytes(32, "big")))
-    return found
+    signer: LocalAccount = Account.from_key(keccak(number.to_bytes(32, "big")))
+    return signer
 
 
 FACILITATOR = account(1)
@@ -89,13 +89,15 @@ class World:
         kinds = signature[signature.index("(") + 1 : -1]
         data = keccak(text=signature)[:4] + encode(kinds.split(",") if kinds else [], values)
         sent = self.rpc("eth_sendTransaction", {"from": sender.address, "to": to, "data": "0x" + data.hex()})
-        found = self.receipt(sent)
-        assert found["status"] == "0x1", found
-        return found
+        receipt = self.receipt(sent)
+        assert receipt["status"] == "0x1", receipt
+        return receipt
 
     def receipt(self, hash: str) -> dict[str, Any]:
-        found: dict[str, Any] = wait_for(lambda: self.rpc("eth_getTransactionReceipt", hash), 20, f"receipt of {hash}")
-        return found
+        receipt: dict[str, Any] = wait_for(
+            lambda: self.rpc("eth_getTransactionReceipt", hash), 20, f"receipt of {hash}"
+        )
+        return receipt
 
     def sent_by(self, sender: str) -> int:
         """Return the number of an account's transactions that are on the chain or pre-confirmed."""

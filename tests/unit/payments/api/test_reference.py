@@ -36,11 +36,11 @@ class Page(HTMLParser):
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
+        attributes = dict(attrs)
         self.elements.add(tag)
         self.ids += [str(value) for name, value in attrs if name == "id"]
-        self.links += [str(found[name]) for name in ("href", "src") if name in found]
-        assert not any(name.startswith("on") or name == "style" for name in found)
+        self.links += [str(attributes[name]) for name in ("href", "src") if name in attributes]
+        assert not any(name.startswith("on") or name == "style" for name in attributes)
         if tag not in VOID:
             self._open.append(tag)
 

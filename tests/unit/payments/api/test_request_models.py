@@ -39,9 +39,9 @@ def rejected(model: Any, body: Any) -> tuple[str, str | None, str]:
 
 
 def test_valid_payment_has_converted_values() -> None:
-    found, _ = parse_body(PaymentRequest, orjson.dumps(payment(id="a", capture=None)))
-    assert (found.payer, found.amount, found.nonce) == (PAYEE, 12_340, b"\xab" * 32)
-    assert (found.id, found.valid_after, found.capture) == ("a", None, None)
+    request, _ = parse_body(PaymentRequest, orjson.dumps(payment(id="a", capture=None)))
+    assert (request.payer, request.amount, request.nonce) == (PAYEE, 12_340, b"\xab" * 32)
+    assert (request.id, request.valid_after, request.capture) == ("a", None, None)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_valid_payment_has_converted_values() -> None:
 )
 def test_error_names_code_and_argument(changes: dict[str, Any], code: str, argument: str, message: str) -> None:
     body = payment(**changes)
-    found = rejected(PaymentRequest, body)
-    assert (found[:2], message in found[2]) == ((code, argument), True), found
+    error = rejected(PaymentRequest, body)
+    assert (error[:2], message in error[2]) == ((code, argument), True), error
     in_batch = rejected(PaymentBatchRequest, {"payments": [payment(), body, {}]})
     assert (in_batch[:2], message in in_batch[2]) == ((code, f"payments[1].{argument}"), True), in_batch
 
@@ -126,8 +126,8 @@ def test_fingerprint_of_a_body_never_changes() -> None:
 
 
 def test_query_values_are_converted_from_text() -> None:
-    found = parse_fields(OrdersQuery, {"limit": "20", "state": "Used, captured", "tx_status": "unknown"})
-    assert (found.limit, found.state, found.tx_status) == (20, OrderState.CAPTURED, TxStatus.UNKNOWN)
+    query = parse_fields(OrdersQuery, {"limit": "20", "state": "Used, captured", "tx_status": "unknown"})
+    assert (query.limit, query.state, query.tx_status) == (20, OrderState.CAPTURED, TxStatus.UNKNOWN)
     assert parse_fields(OrdersQuery, {}).limit == 50
     for limit in ("0", "201", "²", "1_0", " 5", "+5", "5.0", "9" * 30):
         with pytest.raises(ApiError) as error:
@@ -142,10 +142,10 @@ def test_active_status_has_all_values_but_idle() -> None:
 
 
 def test_document_names_the_schemas_of_bodies_and_responses() -> None:
-    found = document(ROUTES)
-    schemas = found["components"]["schemas"]
+    openapi = document(ROUTES)
+    schemas = openapi["components"]["schemas"]
     for route in ROUTES:
-        operation = found["paths"][route.path][route.method.lower()]
+        operation = openapi["paths"][route.path][route.method.lower()]
         names = [type_.__name__.removesuffix("View") for type_ in route.answers.values() if not isinstance(type_, str)]
         if route.models.body is not NoFields:
             names.append(route.models.body.__name__)

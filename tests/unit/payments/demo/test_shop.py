@@ -148,14 +148,14 @@ def test_blocked_refund_is_forgotten(book: OrderBook) -> None:
 
 @pytest.mark.parametrize("last", ["refund.blocked", "refund.completed"])
 def test_events_of_a_refund_have_one_result_in_any_order(last: str) -> None:
-    found = set()
+    outcomes = set()
     for types in permutations(("refund.created", last, "refund.created", last)):
         book = OrderBook(lambda: NOW)
         order = book.add("mug-1", MUG)
         apply(book, "order.captured", "order.confirmed", *types)
-        found.add((order.version, order.stage, order.is_refundable))
+        outcomes.add((order.version, order.stage, order.is_refundable))
     stage = OrderStage.SHIPPED if last == "refund.blocked" else OrderStage.REFUNDED
-    assert [each[1:] for each in found] == [(stage, last == "refund.blocked")]
+    assert [each[1:] for each in outcomes] == [(stage, last == "refund.blocked")]
 
 
 class RecordingRefunder:
@@ -241,10 +241,10 @@ def test_restored_orders_have_their_stages(book: OrderBook) -> None:
         {"id": "4", "order_id": "partly", "state": "Complete", "amount": "2"},
     ]
     book.restore(stored, refunds)
-    found = {each.id: each.stage.value for each in book.newest(10)}
+    by_id = {each.id: each.stage.value for each in book.newest(10)}
     names = ("open", "expired", "paid", "shipped", "refunded", "partly")
     stages = ("ordered", "expired", "paid", "shipped", "refunded", "partly_refunded")
-    assert found == {"mug-1": "ordered", **dict(zip(names, stages, strict=True))}
+    assert by_id == {"mug-1": "ordered", **dict(zip(names, stages, strict=True))}
 
 
 def test_values_of_orders_are_escaped_in_pages(book: OrderBook) -> None:
@@ -298,8 +298,8 @@ def test_other_host_names_are_rejected(client: ShopClient) -> None:
 
 def test_each_response_has_the_policy(client: ShopClient) -> None:
     for path in ("/", "/products/mug", "/orders/mug-1", "/merchant", "/static/shop.js", "/static/none", "/none"):
-        found = client.get(path).headers
-        assert "default-src 'none'; script-src 'self' http://127.0.0.1:9" in found["content-security-policy"]
-        assert found["x-content-type-options"] == "nosniff"
+        headers = client.get(path).headers
+        assert "default-src 'none'; script-src 'self' http://127.0.0.1:9" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
     for name in ("../app.py", "..%2fapp.py"):
         assert client.get(f"/static/{name}").status_code == 404

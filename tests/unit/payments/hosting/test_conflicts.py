@@ -47,8 +47,8 @@ def test_one_merchant_needs_no_name(tmp_path: Path) -> None:
 def test_several_merchants_need_names(tmp_path: Path) -> None:
     books = file(tmp_path, "a.toml", '[merchant]\nname = "books"')
     check_configurations([books, file(tmp_path, "b.toml", '[merchant]\nname = "games"')])
-    found = problems(books, file(tmp_path, "b.toml", ""))
-    assert found == [
+    messages = problems(books, file(tmp_path, "b.toml", ""))
+    assert messages == [
         f"{tmp_path}/b.toml: the section [merchant] is missing: several merchants in one process need names"
     ]
 
@@ -76,8 +76,8 @@ def test_every_pair_of_merchants_is_checked(tmp_path: Path) -> None:
     files = [
         file(tmp_path, f"{number}.toml", f'[merchant]\nname = "{name}"') for number, name in enumerate(("x", "y", "x"))
     ]
-    (found,) = problems(*files)
-    assert found.startswith(f"{tmp_path}/0.toml and {tmp_path}/2.toml: ")
+    (message,) = problems(*files)
+    assert message.startswith(f"{tmp_path}/0.toml and {tmp_path}/2.toml: ")
 
 
 def test_merchants_with_their_own_resources_are_accepted() -> None:

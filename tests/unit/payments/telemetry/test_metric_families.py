@@ -32,13 +32,13 @@ def labels_text(labels: Mapping[str, str]) -> str:
 @pytest.mark.parametrize("balance", [10**22, 2**63 - 1, 0, True])
 def test_every_kind_is_encoded(balance: int) -> None:
     data = metric_data(metric_families(MetricGroups({None: metrics(balance)})), Resource({}), 1.0, 2.0)
-    found = {metric.name: metric for metric in encode_metrics(data).resource_metrics[0].scope_metrics[0].metrics}
-    assert list(found) == ["pay_events", "pay_request_seconds", "pay_balance_wei"]
-    (events,) = found["pay_events"].sum.data_points
+    exported = {metric.name: metric for metric in encode_metrics(data).resource_metrics[0].scope_metrics[0].metrics}
+    assert list(exported) == ["pay_events", "pay_request_seconds", "pay_balance_wei"]
+    (events,) = exported["pay_events"].sum.data_points
     assert (events.as_double, events.start_time_unix_nano, events.time_unix_nano) == (3, 1_000_000_000, 2_000_000_000)
-    (durations,) = found["pay_request_seconds"].histogram.data_points
+    (durations,) = exported["pay_request_seconds"].histogram.data_points
     assert (list(durations.bucket_counts), list(durations.explicit_bounds)) == ([1, 2, 1], [0.1, 1.0])
-    (point,) = found["pay_balance_wei"].gauge.data_points
+    (point,) = exported["pay_balance_wei"].gauge.data_points
     assert (point.as_double or point.as_int) == balance
 
 

@@ -24,14 +24,19 @@ def route(method: str, path: str) -> Route:
 
 
 def record(
-    found: Route, status: int | None, body: Any = None, traceparent: str | None = None, ratio: float = 1.0, **path: str
+    api_route: Route,
+    status: int | None,
+    body: Any = None,
+    traceparent: str | None = None,
+    ratio: float = 1.0,
+    **path: str,
 ) -> list[FinishedSpan]:
     """Return the spans of one request."""
     exported: list[FinishedSpan] = []
     spans = RequestSpans(IDS, RequestSampler(TraceSampling(ratio)), exported.append, lambda: 100.0)
     headers = [] if traceparent is None else [(b"traceparent", traceparent.encode())]
-    request = Request({"type": "http", "method": found.method, "headers": headers, "path_params": path})
-    spans.record(found, request, None if status is None else Response(orjson.dumps(body), status), 0.5)
+    request = Request({"type": "http", "method": api_route.method, "headers": headers, "path_params": path})
+    spans.record(api_route, request, None if status is None else Response(orjson.dumps(body), status), 0.5)
     return exported
 
 

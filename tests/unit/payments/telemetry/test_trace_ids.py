@@ -22,8 +22,8 @@ def test_refund_has_a_span_of_its_own_in_the_trace_of_its_order() -> None:
 
 def test_merchant_chain_and_order_make_different_traces() -> None:
     variants = [TraceIds(chain, name) for chain in (1, 11) for name in (None, "1", "books")]
-    found = {ids.of_order(id).trace_id for ids in variants for id in ("1", "11", "1:1")}
-    assert len(found) == 18
+    trace_ids = {ids.of_order(id).trace_id for ids in variants for id in ("1", "11", "1:1")}
+    assert len(trace_ids) == 18
 
 
 def test_sampling_equals_that_of_the_sdk() -> None:

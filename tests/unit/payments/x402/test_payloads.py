@@ -145,8 +145,8 @@ def test_invalid_payload_names_the_field(scheme: str, payload: dict[str, Any], m
 
 def test_exact_permit_needs_no_facilitator() -> None:
     payment, requirements = read(call({"permit2Authorization": PERMIT, "signature": "0x"}))
-    found = settled(payment, requirements)
-    assert (found.amount, found.deadline, int.from_bytes(found.key.nonce, "big")) == (5, 9, 7)
+    claim = settled(payment, requirements)
+    assert (claim.amount, claim.deadline, int.from_bytes(claim.key.nonce, "big")) == (5, 9, 7)
 
 
 def test_only_a_refund_request_may_repeat_a_voucher() -> None:

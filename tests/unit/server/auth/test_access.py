@@ -256,8 +256,8 @@ async def test_slow_call_log_has_the_key_id_without_the_key(
                 node.release()
                 assert (await asked).status == 200
     told = [vars(record) for record in caplog.records if record.message == "slow call"]
-    found = [(each["tier"], each.get("key")) for each in told if each["method"] == "slow"]
-    assert found == [("dedicated", ident), ("public", low_ident), ("public", None)] * 2
+    callers = [(each["tier"], each.get("key")) for each in told if each["method"] == "slow"]
+    assert callers == [("dedicated", ident), ("public", low_ident), ("public", None)] * 2
     assert text not in str(told)
     assert text.rpartition("_")[2] not in str(told)
 

@@ -115,20 +115,20 @@ def test_key_is_found_by_its_text_until_it_expires(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path)
     text = ring.add("shop", expires=NOW + 10)
     (key,) = ring.keys.values()
-    found = KeyStore(ring.path, lambda: now)
-    assert found.find(text) == key
-    assert found.find(text.upper()) == found.find("") == found.find(text[:-1]) == "unknown API key"
-    assert found.is_valid(key)
+    store = KeyStore(ring.path, lambda: now)
+    assert store.find(text) == key
+    assert store.find(text.upper()) == store.find("") == store.find(text[:-1]) == "unknown API key"
+    assert store.is_valid(key)
     now = NOW + 10.0
-    assert found.find(text) == "the API key is expired"
-    assert not found.is_valid(key)
+    assert store.find(text) == "the API key is expired"
+    assert not store.is_valid(key)
     now = float(NOW)
     ring.keys[key.id] = replace(key, revoked=NOW)
     ring.save()
-    assert found.is_valid(key), "nobody has looked"
-    found.reload_if_changed()
-    assert found.find(text) == "the API key is revoked"
-    assert not found.is_valid(key)
+    assert store.is_valid(key), "nobody has looked"
+    store.reload_if_changed()
+    assert store.find(text) == "the API key is revoked"
+    assert not store.is_valid(key)
 
 
 def test_temporarily_unreadable_file_is_read_again(
@@ -136,7 +136,7 @@ def test_temporarily_unreadable_file_is_read_again(
 ) -> None:
     ring = KeyRing(tmp_path)
     text = ring.add("shop")
-    found = KeyStore(ring.path, lambda: float(NOW))
+    store = KeyStore(ring.path, lambda: float(NOW))
     ring.keys.clear()
     ring.save()
 
@@ -146,9 +146,9 @@ def test_temporarily_unreadable_file_is_read_again(
     with monkeypatch.context() as full:
         full.setattr(Path, "read_bytes", refuse)
         for _ in range(3):
-            found.reload_if_changed()
-    assert isinstance(found.find(text), ApiKey), "the keys stay as they were"
+            store.reload_if_changed()
+    assert isinstance(store.find(text), ApiKey), "the keys stay as they were"
     (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "Too many open files" in vars(told)["reason"]
-    found.reload_if_changed()
-    assert found.find(text) == "unknown API key"
+    store.reload_if_changed()
+    assert store.find(text) == "unknown API key"

@@ -87,10 +87,10 @@ def parsed(text: str) -> dict[str, Metric]:
 
 
 def test_prometheus_parses_every_declared_family() -> None:
-    found = parsed(scraped("eth_blockNumber", "slow", "fails", "nothing", cluster=CLUSTER))
-    assert {family.name for family in FAMILIES} == set(found)
+    families = parsed(scraped("eth_blockNumber", "slow", "fails", "nothing", cluster=CLUSTER))
+    assert {family.name for family in FAMILIES} == set(families)
     for family in FAMILIES:
-        read = found[family.name]
+        read = families[family.name]
         assert (read.type, read.documentation) == (family.kind, family.help)
         assert read.samples or family.name in NOTHING, family.name
         for sample in read.samples:
@@ -128,24 +128,24 @@ def test_histogram_buckets_are_cumulative_and_complete() -> None:
 
 
 def test_calls_are_counted_with_their_times() -> None:
-    found = parsed(scraped("eth_blockNumber", "eth_blockNumber", "slow", "fails", "nothing"))
-    calls = {(s.labels["method"], s.labels["outcome"]): s.value for s in found["foreseal_calls_total"].samples}
+    families = parsed(scraped("eth_blockNumber", "eth_blockNumber", "slow", "fails", "nothing"))
+    calls = {(s.labels["method"], s.labels["outcome"]): s.value for s in families["foreseal_calls_total"].samples}
     assert calls == {
         ("eth_blockNumber", "ok"): 2,
         ("slow", "ok"): 1,
         ("fails", "-32000"): 1,
         ("", "-32601"): 1,
     }
-    times = found["foreseal_call_seconds"].samples
+    times = families["foreseal_call_seconds"].samples
     counts = {s.labels["method"]: s.value for s in times if s.name.endswith("_count")}
     assert counts == {"eth_blockNumber": 2, "slow": 1, "fails": 1, "": 1}
 
 
 def test_cluster_metrics_have_role_quorum_and_followers() -> None:
-    found = parsed(scraped(cluster=CLUSTER))
+    families = parsed(scraped(cluster=CLUSTER))
 
     def values(name: str, label: str | None = None) -> dict[str, float]:
-        samples = found[f"foreseal_{name}"].samples
+        samples = families[f"foreseal_{name}"].samples
         return {sample.labels[label] if label else "": sample.value for sample in samples}
 
     assert values("cluster_role", "role") == {"leader": 1, "standby": 0, "replica": 0, "worker": 0}
@@ -159,17 +159,17 @@ def test_cluster_metrics_have_role_quorum_and_followers() -> None:
     assert values("followers", "role") == {"standby": 1, "replica": 2, "worker": 0}
     assert values("follower_lag", "follower") == {"b": 2, "c": 7, "d": 0}
     assert values("follower_connected_seconds", "follower") == {"b": 1, "c": 2.5, "d": 0}
-    roles = {sample.labels["follower"]: sample.labels["role"] for sample in found["foreseal_follower_lag"].samples}
+    roles = {sample.labels["follower"]: sample.labels["role"] for sample in families["foreseal_follower_lag"].samples}
     assert roles == {"b": "standby", "c": "replica", "d": "replica"}
     assert values("cluster_last_takeover_timestamp_seconds", "reason") == {"feed_refused": 1_700_000_000.5}
     assert values("cluster_last_takeover_ready_seconds", "reason") == {"feed_refused": 0.25}
-    assert found["foreseal_quorum_append_seconds"].samples[-1].value == 20
+    assert families["foreseal_quorum_append_seconds"].samples[-1].value == 20
 
 
 def test_calls_of_a_driver_are_counted_by_method() -> None:
-    found = parsed(scraped())
-    assert found["foreseal_engine_call_seconds"].samples[-1].labels == {"method": "engine_newPayloadV4"}
-    (errors,) = found["foreseal_engine_errors_total"].samples
+    families = parsed(scraped())
+    assert families["foreseal_engine_call_seconds"].samples[-1].labels == {"method": "engine_newPayloadV4"}
+    (errors,) = families["foreseal_engine_errors_total"].samples
     assert (errors.labels, errors.value) == ({"method": "engine_newPayloadV4"}, 2)
 
 
@@ -180,31 +180,31 @@ def test_node_without_cluster_has_no_cluster_samples() -> None:
 
 
 def test_followers_of_a_node_without_cluster_are_workers() -> None:
-    found = parsed(scraped())
-    (count,) = found["foreseal_followers"].samples
+    families = parsed(scraped())
+    (count,) = families["foreseal_followers"].samples
     assert (count.labels, count.value) == ({"role": "worker"}, 1)
-    (lag,) = found["foreseal_follower_lag"].samples
+    (lag,) = families["foreseal_follower_lag"].samples
     assert (lag.labels, lag.value) == ({"follower": "worker-1", "role": "worker"}, 2)
 
 
 def test_followers_with_one_name_are_one_series() -> None:
     replica = {"name": "b", "role": "replica", "lag": 1, "connectedMs": 5}
     followers = [replica, {**replica, "lag": 3}, {**replica, "role": "standby"}]
-    found = parsed(scraped(cluster={**CLUSTER, "followers": followers}))
-    assert len(found["foreseal_follower_lag"].samples) == 2
+    families = parsed(scraped(cluster={**CLUSTER, "followers": followers}))
+    assert len(families["foreseal_follower_lag"].samples) == 2
 
 
 def test_caches_are_counted() -> None:
-    found = parsed(scraped("eth_blockNumber", "eth_blockNumber"))
+    families = parsed(scraped("eth_blockNumber", "eth_blockNumber"))
     entries, misses = (
-        {sample.labels["cache"]: sample.value for sample in found[name].samples}
+        {sample.labels["cache"]: sample.value for sample in families[name].samples}
         for name in ("foreseal_cache_entries", "foreseal_cache_misses_total")
     )
     # The calls and the request for the metrics have one head each.
     assert entries == {"addresses": 1, "keys": 0, "wrong_keys": 0, "heads": 1}
     assert misses == entries | {"block_json": 4}
     core = {
-        name: {sample.labels["cache"]: sample.value for sample in found[f"foreseal_cache_{name}"].samples}
+        name: {sample.labels["cache"]: sample.value for sample in families[f"foreseal_cache_{name}"].samples}
         for name in ("hits_total", "bytes", "capacity_bytes")
     }
     assert core == {
@@ -216,11 +216,11 @@ def test_caches_are_counted() -> None:
 
 def test_metrics_of_several_processes_are_merged() -> None:
     sequencer, worker = scraped("eth_blockNumber", process="sequencer"), scraped("slow", process="worker-1")
-    found = parsed(join([sequencer, worker]))
-    assert {family.name for family in FAMILIES} == set(found)
-    ready = {sample.labels["process"]: sample.value for sample in found["foreseal_ready"].samples}
+    families = parsed(join([sequencer, worker]))
+    assert {family.name for family in FAMILIES} == set(families)
+    ready = {sample.labels["process"]: sample.value for sample in families["foreseal_ready"].samples}
     assert ready == {"sequencer": 1, "worker-1": 1}
-    calls = {(s.labels["process"], s.labels["method"]) for s in found["foreseal_calls_total"].samples}
+    calls = {(s.labels["process"], s.labels["method"]) for s in families["foreseal_calls_total"].samples}
     assert calls == {("sequencer", "eth_blockNumber"), ("worker-1", "slow")}
     assert join([sequencer]) == sequencer
 

@@ -180,8 +180,8 @@ def test_messages_are_reassembled_from_any_frames_and_segments(
             expected.append((Opcode.PING, b"!"))
     edges = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
     frames = FrameParser(100_000)
-    found = [each for start, end in itertools.pairwise(edges) for each in frames.feed(stream[start:end])]
-    assert found == expected
+    reassembled = [each for start, end in itertools.pairwise(edges) for each in frames.feed(stream[start:end])]
+    assert reassembled == expected
 
 
 @given(st.text(max_size=200) | st.just("y" * 126) | st.just("z" * 65_536))
@@ -303,8 +303,8 @@ async def test_half_closed_client_is_answered_first() -> None:
 
 
 @pytest.mark.parametrize("leaving", [False, True])
-@pytest.mark.parametrize("gone", [False, True])
-async def test_repeated_calls_are_answered_once_the_node_has_them(leaving: bool, gone: bool) -> None:
+@pytest.mark.parametrize("is_disconnected", [False, True])
+async def test_repeated_calls_are_answered_once_the_node_has_them(leaving: bool, is_disconnected: bool) -> None:
     repeated, node = post(call("slow", 1, "0x")), FakeNode()
     node.hold = True
     async with bare_connection(Settings(Path("unused")), lambda _: node) as (listener, http, transport):
@@ -314,12 +314,12 @@ async def test_repeated_calls_are_answered_once_the_node_has_them(leaving: bool,
         transport.written = b""
         http.data_received(repeated)
         listener.handler.is_draining = leaving
-        if gone:
+        if is_disconnected:
             transport.close()
             http.connection_lost(None)
         node.release()
         await until(lambda: http._answering is None)
-    if gone:
+    if is_disconnected:
         assert transport.written == b""
         return
     head, _, answer = transport.written.partition(b"\r\n\r\n")
@@ -330,14 +330,14 @@ async def test_repeated_calls_are_answered_once_the_node_has_them(leaving: bool,
 
 def texts_in(written: bytes) -> list[Any]:
     """Return the JSON of each text message."""
-    found, reader = [], StreamReader()
+    texts, reader = [], StreamReader()
     reader.feed_data(written)
     while reader.buffer:
         try:
             next(Frame.parse(reader.read_exact, mask=False))
         except StopIteration as done:
-            found.append(json.loads(done.value.data))
-    return found
+            texts.append(json.loads(done.value.data))
+    return texts
 
 
 @pytest.mark.parametrize("short", [False, True])

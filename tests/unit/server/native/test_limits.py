@@ -333,47 +333,47 @@ def table(max_open: int = 100, **limits: Any) -> ConnectionTable:
 
 
 def test_address_with_too_many_connections_loses_its_slowest() -> None:
-    found = table()
-    account = found.account(("192.0.2.1", 1), 0.0)
+    connections = table()
+    account = connections.account(("192.0.2.1", 1), 0.0)
     lines = [Idle(account, rank, since) for rank, since in ((IDLE, 1), (NEVER, 0), (UNFINISHED, 9), (IDLE, 0))]
     for line in lines:
-        assert found.has_room(account)
-        found.add(line)
-    assert found.has_room(account)
+        assert connections.has_room(account)
+        connections.add(line)
+    assert connections.has_room(account)
     assert [line.aborted for line in lines] == [False, False, True, False]
-    found.add(Idle(account, NEVER, 0))
-    assert found.has_room(account)
+    connections.add(Idle(account, NEVER, 0))
+    assert connections.has_room(account)
     assert [line.aborted for line in lines] == [False, False, True, True]
 
 
 def test_address_with_only_busy_connections_gets_no_more() -> None:
-    found = table()
-    account = found.account(("192.0.2.1", 1), 0.0)
+    connections = table()
+    account = connections.account(("192.0.2.1", 1), 0.0)
     for _ in range(4):
-        found.add(Idle(account, NEVER, 0))
-    assert not found.has_room(account)
-    assert found.has_room(found.account(("192.0.2.2", 1), 0.0))
+        connections.add(Idle(account, NEVER, 0))
+    assert not connections.has_room(account)
+    assert connections.has_room(connections.account(("192.0.2.2", 1), 0.0))
 
 
 def test_ipv6_network_shares_limits_and_proxies_have_none() -> None:
-    found = table(is_proxy=lambda address: address == "192.0.2.7")
-    one, two = found.account(("2001:db8::1", 1), 0.0), found.account(("2001:db8::2", 1), 0.0)
+    connections = table(is_proxy=lambda address: address == "192.0.2.7")
+    one, two = connections.account(("2001:db8::1", 1), 0.0), connections.account(("2001:db8::2", 1), 0.0)
     assert one is two
-    assert not found.account(None, 0.0).is_limited
-    assert not found.account(("192.0.2.7", 1), 0.0).is_limited
+    assert not connections.account(None, 0.0).is_limited
+    assert not connections.account(("192.0.2.7", 1), 0.0).is_limited
 
 
 def test_full_listener_closes_connections_of_the_largest_address() -> None:
-    found = table(max_open=16)
-    many, few = found.account(("192.0.2.1", 1), 0.0), found.account(("192.0.2.2", 1), 0.0)
+    connections = table(max_open=16)
+    many, few = connections.account(("192.0.2.1", 1), 0.0), connections.account(("192.0.2.2", 1), 0.0)
     hostile = [Idle(many, UNFINISHED, n) for n in range(15)]
     honest = Idle(few, IDLE, 0)
     for line in (*hostile, honest):
-        found.add(line)
+        connections.add(line)
     for _ in range(10):
-        assert found.make_room()
+        assert connections.make_room()
     assert not honest.aborted
-    assert found.count == 6
+    assert connections.count == 6
 
 
 async def test_incomplete_heads_block_no_other_client() -> None:
@@ -423,11 +423,11 @@ async def test_body_below_the_minimum_rate_times_out() -> None:
 async def test_disconnect_cancels_a_call_but_half_close_does_not() -> None:
     async with serving() as served:
         served.node.hold = True
-        gone, _ = served.connect()
-        gone.data_received(post("slow"))
-        task = gone._answering
+        client, _ = served.connect()
+        client.data_received(post("slow"))
+        task = client._answering
         assert isinstance(task, asyncio.Task)
-        gone.connection_lost(None)
+        client.connection_lost(None)
         await until(task.done)
         assert task.cancelled()
         half, wire = served.connect()

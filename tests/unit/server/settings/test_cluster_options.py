@@ -86,6 +86,6 @@ def test_invalid_feed_address_is_named(text: str) -> None:
         merge_sources("run", {"FORESEAL_DATADIR": "/d", "FORESEAL_FEED_LISTEN": text})
 
 
-def advertised(found: Settings) -> str:
+def advertised(node_settings: Settings) -> str:
     """Return the URL that the core gets."""
-    return str(orjson.loads(found.for_core())["cluster"]["rpc"])
+    return str(orjson.loads(node_settings.for_core())["cluster"]["rpc"])

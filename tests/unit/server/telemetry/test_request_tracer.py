@@ -22,7 +22,7 @@ CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "parent"),
     [
         (f"00-{TRACE}-{SPAN}-01", TraceParent(int(TRACE, 16), int(SPAN, 16), True)),
         (f" 00-{TRACE}-{SPAN}-02 ", TraceParent(int(TRACE, 16), int(SPAN, 16), False)),
@@ -37,8 +37,8 @@ CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
         ("", None),
     ],
 )
-def test_traceparent_of_w3c(value: str, found: TraceParent | None) -> None:
-    assert parse_traceparent(value.encode()) == found
+def test_traceparent_of_w3c(value: str, parent: TraceParent | None) -> None:
+    assert parse_traceparent(value.encode()) == parent
     assert parse_traceparent(None) is None
 
 
@@ -60,9 +60,9 @@ class TracedTier:
 
 @pytest.fixture
 def exporter() -> Iterator[InMemorySpanExporter]:
-    found = InMemorySpanExporter()
-    yield found
-    found.shutdown()
+    spans = InMemorySpanExporter()
+    yield spans
+    spans.shutdown()
 
 
 def tracer(exporter: InMemorySpanExporter, sampling: TraceSampling, **options: Any) -> RequestTracer:
@@ -99,9 +99,9 @@ def test_awaited_reply_ends_the_spans_with_its_error_code(exporter: InMemorySpan
     async def reply() -> Any:
         return 200, b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"x"}}', 0
 
-    found = answer(tracer(exporter, TraceSampling(1.0)), reply())
+    coroutine = answer(tracer(exporter, TraceSampling(1.0)), reply())
     assert not exporter.get_finished_spans()
-    asyncio.run(found)
+    asyncio.run(coroutine)
     call, request = exporter.get_finished_spans()
     assert (call.name, request.name) == ("eth_chainId", "request eth_chainId")
     assert call.attributes is not None

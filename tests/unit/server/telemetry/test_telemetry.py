@@ -30,18 +30,18 @@ class BrokenTier:
 def test_resource_names_service_version_and_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
     monkeypatch.delenv("OTEL_RESOURCE_ATTRIBUTES", raising=False)
-    found = service_resource("foreseal", "worker 1").attributes
-    assert (found["service.name"], found["foreseal.process"]) == ("foreseal", "worker 1")
-    assert found["service.version"]
+    attributes = service_resource("foreseal", "worker 1").attributes
+    assert (attributes["service.name"], attributes["foreseal.process"]) == ("foreseal", "worker 1")
+    assert attributes["service.version"]
     assert "foreseal.process" not in service_resource("foreseal", None).attributes
 
 
 def test_variables_take_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "node-eu")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test,foreseal.process=x")
-    found = service_resource("foreseal", "worker 1").attributes
-    assert (found["service.name"], found["deployment.environment.name"]) == ("node-eu", "test")
-    assert found["foreseal.process"] == "x"
+    attributes = service_resource("foreseal", "worker 1").attributes
+    assert (attributes["service.name"], attributes["deployment.environment.name"]) == ("node-eu", "test")
+    assert attributes["foreseal.process"] == "x"
 
 
 def test_stop_does_not_wait_for_a_collector_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -342,11 +342,11 @@ async def test_concurrent_messages_are_sent_in_order_or_dropped() -> None:
     given: list[str] = []
     full = asyncio.Event()
     full.set()
-    gone = False
+    is_closed = False
 
     async def send(message: Any) -> None:
         await full.wait()
-        if gone:
+        if is_closed:
             raise OSError("the client has disconnected")
         if message["type"] == "websocket.send":
             given.append(message["text"])
@@ -374,7 +374,7 @@ async def test_concurrent_messages_are_sent_in_order_or_dropped() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert (len(given), len(heard), waiting.cancelled()) == (100, 100, True)
 
-    gone = True
+    is_closed = True
     with pytest.raises(ClientDisconnected, match="the client has disconnected"):
         await websocket.send_ahead(texts[:3], heard.append)
     assert len(heard) == 100

@@ -143,7 +143,7 @@ public final class Web3jFlows {
             EthBlock.Block block = WEB3.ethGetBlockByNumber(number, false).send().getBlock();
             boolean isIncluded = block != null
                     && block.getTransactions().stream()
-                            .anyMatch(found -> found.get().equals(receipt.getTransactionHash()));
+                            .anyMatch(transaction -> transaction.get().equals(receipt.getTransactionHash()));
             Flows.equal(isIncluded, true, "transaction in the block of the receipt");
         });
     }

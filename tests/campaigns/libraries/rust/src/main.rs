@@ -115,8 +115,8 @@ async fn confirmations(clients: &Clients, count: u64) -> Outcome<()> {
     let sent = clients.owner.send_transaction(request).await?.with_required_confirmations(count);
     let receipt = mined(sent).await?;
     let newest = clients.owner.get_block_number().await?;
-    let found = (newest + 1).saturating_sub(receipt.block_number.ok_or("the receipt has no block number")?);
-    if count > 1 && found < count { Err(format!("{found} confirmations").into()) } else { Ok(()) }
+    let depth = (newest + 1).saturating_sub(receipt.block_number.ok_or("the receipt has no block number")?);
+    if count > 1 && depth < count { Err(format!("{depth} confirmations").into()) } else { Ok(()) }
 }
 
 /// Replaces a transaction by one with its nonce.

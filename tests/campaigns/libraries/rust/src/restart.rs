@@ -51,8 +51,8 @@ pub async fn watch_restart(
     let repeated: usize = heard.values().map(|times| times - 1).sum();
     if repeated > 0 || count(0..4) < 4 {
         let (before, after, later) = (count(0..1), count(1..2), count(2..4));
-        let found = format!("{before} of 1 before, {after} of 1 right after, {later} of 2 later");
-        return Err(format!("heard {found}, and {repeated} again").into());
+        let counts = format!("{before} of 1 before, {after} of 1 right after, {later} of 2 later");
+        return Err(format!("heard {counts}, and {repeated} again").into());
     }
     Ok(())
 }

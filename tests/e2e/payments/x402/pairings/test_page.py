@@ -51,9 +51,9 @@ def test_examples_of_the_page_produce_their_documented_output(
             printed.append(said.getvalue().strip())
         elif "foreseal pay" in text:
             for line in text.splitlines():
-                found = CliRunner().invoke(pay_group, line.split()[2:])
-                assert found.exit_code == 0, found.output
-                assert "research" in found.output
+                result = CliRunner().invoke(pay_group, line.split()[2:])
+                assert result.exit_code == 0, result.output
+                assert "research" in result.output
     names["ledger"].database.close()  # type: ignore[attr-defined]
     first, *others, last = printed
     assert first == '200 {"from":"/eip3009"}'

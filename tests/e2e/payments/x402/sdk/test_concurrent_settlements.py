@@ -42,9 +42,9 @@ def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def facilitator(url: str, kind: type[FacilitatorWeb3Signer]) -> x402FacilitatorSync:
     signer = kind("0x" + bytes(FACILITATOR.key).hex(), url)
-    found = x402FacilitatorSync()
-    found.register([NETWORK], ExactEvmFacilitatorScheme(signer))
-    return found
+    stock = x402FacilitatorSync()
+    stock.register([NETWORK], ExactEvmFacilitatorScheme(signer))
+    return stock
 
 
 @pytest.mark.parametrize("node", [INTERVALS, AUTOMINE], indirect=True, ids=["intervals", "automine"])
@@ -59,10 +59,10 @@ def test_concurrent_settlements_of_the_stock_facilitator_succeed(node: World) ->
             return settles.settle(pay(BUYERS[number], terms), terms)
 
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(settle, range(16)))
-    assert [answer.error_reason for answer in found] == [None] * 16
+            answers = list(pool.map(settle, range(16)))
+    assert [answer.error_reason for answer in answers] == [None] * 16
     assert rejected == []
-    assert len({answer.transaction for answer in found}) == 16
+    assert len({answer.transaction for answer in answers}) == 16
     assert node.balance(SHOP.address) == before + 16_000
 
 
@@ -77,6 +77,6 @@ def test_nonce_from_latest_fails_only_within_a_block(node: World, errors: list[s
     with recording(node.url, rejected) as url:
         settles = facilitator(url, LatestNonceSigner)
         terms = demand(1000, max_timeout_seconds=3600)  # a mined block of 60 s moves the clock by as much
-        found = [settles.settle(pay(buyer, terms), terms) for buyer in BUYERS[:2]]
-    assert [answer.success for answer in found] == [True, not errors]
+        answers = [settles.settle(pay(buyer, terms), terms) for buyer in BUYERS[:2]]
+    assert [answer.success for answer in answers] == [True, not errors]
     assert rejected == errors

@@ -322,7 +322,7 @@ def test_an_empty_status_changes_nothing(buyers: Buyers, answer: httpx.Response 
         return answer
 
     with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
-        found = Reconciliation(buyers.purchases, {}, sellers).run(buyer.payer)
-    assert (found.concluded, found.open) == (0, 1)
-    assert list(found.errors.values()) == (["no"] if isinstance(answer, Exception) else [])
+        outcome = Reconciliation(buyers.purchases, {}, sellers).run(buyer.payer)
+    assert (outcome.concluded, outcome.open) == (0, 1)
+    assert list(outcome.errors.values()) == (["no"] if isinstance(answer, Exception) else [])
     assert buyers.states() == [PRESENTED]

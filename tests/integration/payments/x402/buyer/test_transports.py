@@ -239,10 +239,10 @@ def test_only_an_unsent_payment_is_released(
 def test_paid_response_is_returned_despite_a_database_failure(
     buyers: Buyers, sender: SenderFactory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def gone(*_: object, **__: object) -> bool:
+    def fail(*_: object, **__: object) -> bool:
         raise OperationalError("UPDATE", {}, Exception("disk full"))
 
-    monkeypatch.setattr(buyers.purchases, "conclude", gone)
+    monkeypatch.setattr(buyers.purchases, "conclude", fail)
     assert sender(Seller(), buyers.buyer())("GET", "http://seller/a") == (200, "the answer")
     assert "outcome of the purchase is unknown" in caplog.text
     assert (buyers.states(), buyers.day()) == ([PurchaseState.PRESENTED], 1000)

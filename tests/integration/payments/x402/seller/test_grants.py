@@ -29,9 +29,9 @@ class Processes:
         self.grants = Grants(Ledger(self.database, lambda: self.now), LEASE)
 
     def row(self) -> GrantRecord:
-        found = self.grants.find(PAYMENT.key.name)
-        assert found is not None
-        return found
+        row = self.grants.find(PAYMENT.key.name)
+        assert row is not None
+        return row
 
     def granted(self) -> GrantLease:
         lease = self.grants.grant(REQUEST)

@@ -59,8 +59,8 @@ class Seller:
 
     def settle(self, lease: GrantLease, transaction: str, charged: int = 500) -> None:
         self.grants.answer(lease, RESPONSE, charged)
-        found = SettleResponse(success=True, transaction=transaction, network=NETWORK, payer=BUYER.address)
-        self.grants.settle(lease, found)
+        response = SettleResponse(success=True, transaction=transaction, network=NETWORK, payer=BUYER.address)
+        self.grants.settle(lease, response)
 
     def release(self, lease: GrantLease) -> None:
         row = self.grants.find(lease.id)
@@ -102,9 +102,9 @@ def refund(shop: Shop) -> None:
 
 
 def resolve(shop: Shop) -> None:
-    found = transfer(shop)
+    unmatched_transfer = transfer(shop)
     with shop.database.transaction() as tx:
-        key = (found.transaction_hash, found.position)
+        key = (unmatched_transfer.transaction_hash, unmatched_transfer.position)
         assert end_transfer(tx, shop.chain.chain_id, key, TransferEnd.RESOLVED)
 
 
@@ -135,8 +135,8 @@ def test_transfer_of_a_grant_pays_no_order(shop: Shop, seller: Seller) -> None:
     seller.settle(lease, sent)
     shop.settle()
     assert (shop.status("a"), sales(shop), unmatched(shop)) == ("Drafted / idle", [(None, lease.id)], [])
-    found = shop.balance()
-    assert (found.received, found.granted, found.captured, found.unmatched, found.faults) == (500, 500, 0, 0, ())
+    sums = shop.balance()
+    assert (sums.received, sums.granted, sums.captured, sums.unmatched, sums.faults) == (500, 500, 0, 0, ())
 
 
 def test_authorization_of_an_order_is_not_granted(shop: Shop, seller: Seller) -> None:

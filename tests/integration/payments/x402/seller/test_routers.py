@@ -234,15 +234,15 @@ class Apps(NamedTuple):
 
 @pytest.fixture(scope="module")
 def apps(sellers: Callable[..., PaidApi]) -> dict[str, Apps]:
-    found = {}
+    by_framework = {}
     for name, made in APPS.items():
         api = sellers()
         unpriced, behind_table, priced = made(), made(), made(api)
         for app in (unpriced, behind_table, priced):
             if isinstance(app, Application):
                 asyncio.run(app.start())
-        found[name] = Apps(unpriced, sellers(TABLE).wrap(behind_table), api.wrap(priced))
-    return found
+        by_framework[name] = Apps(unpriced, sellers(TABLE).wrap(behind_table), api.wrap(priced))
+    return by_framework
 
 
 @pytest.fixture(autouse=True)
@@ -259,15 +259,15 @@ def spelled(names: tuple[str, ...], path: str) -> str:
 
 async def served_unpaid(app: Any, names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return the root paths and paths whose content is served in these spellings."""
-    found = []
+    requests = []
     for root, prefix in ROOTS.items():
         for path in PATHS:
             for has_raw_path in (True, False):
                 asked = prefix(spelled(names, path))
                 answered = await call(app, asked, root=root.partition(" ")[0], has_raw_path=has_raw_path)
                 if PAID in answered.body:
-                    found.append((root, asked))
-    return found
+                    requests.append((root, asked))
+    return requests
 
 
 EXPECTED = {
@@ -290,7 +290,7 @@ def test_router_serves_several_spellings_of_a_path(apps: dict[str, Apps], framew
 @pytest.mark.parametrize("framework", APPS)
 def test_table_serves_no_spelling_unpaid(apps: dict[str, Apps], framework: str) -> None:
     async def served() -> list[tuple[str, str]]:
-        return [found for name in SPELLINGS for found in await served_unpaid(apps[framework].table, (name,))]
+        return [request for name in SPELLINGS for request in await served_unpaid(apps[framework].table, (name,))]
 
     assert asyncio.run(served()) == []
 
@@ -310,8 +310,8 @@ def test_price_at_the_handler_follows_the_router(apps: dict[str, Apps], framewor
             for path in PATHS:
                 asked = spelled((name,), path)
                 without = await call(apps[framework].unpriced, asked)
-                found = await call(apps[framework].handlers, asked)
-                assert found.status == 402 if PAID in without.body else found == without, asked
+                response = await call(apps[framework].handlers, asked)
+                assert response.status == 402 if PAID in without.body else response == without, asked
 
     asyncio.run(compare())
 

@@ -32,9 +32,9 @@ function compile(folder) {
     existsSync(join(PACKAGES, path)) ? { contents: read(join(PACKAGES, path)) } : { error: `${path} is not installed` }
   const output = JSON.parse(solc.compile(JSON.stringify(input), { import: imported }))
   // Warnings in OpenZeppelin's sources are ignored.
-  const found = (output.errors ?? []).filter(({ severity, sourceLocation }) =>
+  const errors = (output.errors ?? []).filter(({ severity, sourceLocation }) =>
     severity === 'error' || !sourceLocation?.file.startsWith('@'))
-  if (found.length) throw new Error(found.map((error) => error.formattedMessage).join('\n'))
+  if (errors.length) throw new Error(errors.map((error) => error.formattedMessage).join('\n'))
   return output
 }
 

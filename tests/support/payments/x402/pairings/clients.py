@@ -105,8 +105,8 @@ def _ours(key: LocalAccount, folder: Path) -> Iterator[Buyer]:
     whole = sum(price.amount for price in PRICES) + deposit
     try:
         yield Buyer(key, policy(highest, whole, whole, deposit), Purchases(Ledger(database, lambda: 1_700_000_000)))
-        [found] = totals(database)
-        assert (found.spent, found.reserved) == (sum(price.taken for price in PRICES) + deposit, 0), found
+        [total] = totals(database)
+        assert (total.spent, total.reserved) == (sum(price.taken for price in PRICES) + deposit, 0), total
     finally:
         database.close()
 

@@ -82,8 +82,8 @@ def ours(world: World, folder: Path) -> Iterator[str]:
         yield opened.enter_context(serving(facilitator_app(Facilitator(Settlements(ledger, sender, PATIENT)))))
 
 
-def _json(found: BaseModel) -> Response:
-    return JSONResponse(found.model_dump(by_alias=True, exclude_none=True, mode="json"))
+def _json(model: BaseModel) -> Response:
+    return JSONResponse(model.model_dump(by_alias=True, exclude_none=True, mode="json"))
 
 
 FACILITATORS: dict[str, Facilitating] = {"stock": stock, "ours": ours}

@@ -97,8 +97,8 @@ def test_listed_token_needs_no_denomination() -> None:
     assert default_denomination(BASE_SEPOLIA) == USDC
     assert default_denomination(UNLISTED) is None
     settings = SellerSettings({"GET /x": ["$0.01", Price("2 USDC", Scheme.UPTO)]}, PAYEE, BASE_SEPOLIA)
-    found = PriceTable(settings.prices, settings.denomination).find({"type": "http", "method": "GET", "path": "/x"})
-    assert [(price.units, price.scheme) for price in found] == [(10_000, Scheme.EXACT), (2_000_000, Scheme.UPTO)]
+    prices = PriceTable(settings.prices, settings.denomination).find({"type": "http", "method": "GET", "path": "/x"})
+    assert [(price.units, price.scheme) for price in prices] == [(10_000, Scheme.EXACT), (2_000_000, Scheme.UPTO)]
 
 
 @pytest.mark.parametrize("options", [1000, 0.01, None, [1000], [0.01], {"$0.01"}])

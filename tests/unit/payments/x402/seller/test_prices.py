@@ -8,7 +8,7 @@ from foreseal.payments.x402.seller.prices import Price, PriceTable
 from foreseal.payments.x402.seller.route_paths import UnclearPath
 
 
-def found(table: PriceTable, path: str, method: str = "GET", **scope: Any) -> list[int]:
+def find_amounts(table: PriceTable, path: str, method: str = "GET", **scope: Any) -> list[int]:
     """Return the amounts of a request's prices."""
     return [price.units for price in table.find({"type": "http", "method": method, "path": path, **scope})]
 
@@ -38,22 +38,22 @@ def found(table: PriceTable, path: str, method: str = "GET", **scope: Any) -> li
 )
 def test_spelling_of_a_route_has_its_price(path: str) -> None:
     routes = ("/report", "/items/{number:int}", "/names/{name}", "/files/{name:path}", "/slash/", "/M%C3%BCller")
-    assert found(PriceTable({f"GET {route}": Price(7) for route in routes}), path) == [7]
+    assert find_amounts(PriceTable({f"GET {route}": Price(7) for route in routes}), path) == [7]
 
 
 @pytest.mark.parametrize("path", ["/", "/free", "/reports", "/report/x", "/names", "/names/a/b", "/files"])
 def test_other_path_is_free(path: str) -> None:
     table = PriceTable({f"GET {route}": Price(7) for route in ("/report", "/names/{name}", "/files/{name:path}")})
-    assert found(table, path) == []
+    assert find_amounts(table, path) == []
 
 
 def test_encoded_slash_is_part_of_a_segment_or_ends_it() -> None:
     table = PriceTable({"GET /names/{name}": Price(7)})
-    assert found(table, "/names/a/b", raw_path=b"/names/a%2Fb") == [7]
-    assert found(table, "/names/a/b", raw_path=b"/names/a/b") == []
+    assert find_amounts(table, "/names/a/b", raw_path=b"/names/a%2Fb") == [7]
+    assert find_amounts(table, "/names/a/b", raw_path=b"/names/a/b") == []
     table = PriceTable({"GET /names/{name}": Price(7), "GET /names/{name}/{part}": Price(9)})
     with pytest.raises(UnclearPath, match=r"^path: has another price in another spelling$"):
-        found(table, "/names/a/b", raw_path=b"/names/a%2Fb")
+        find_amounts(table, "/names/a/b", raw_path=b"/names/a%2Fb")
 
 
 @pytest.mark.parametrize(
@@ -67,23 +67,23 @@ def test_encoded_slash_is_part_of_a_segment_or_ends_it() -> None:
     ],
 )
 def test_price_applies_below_the_mount_point(path: str, root: str) -> None:
-    assert found(PriceTable({"GET /report": Price(7)}), path, root_path=root) == [7]
+    assert find_amounts(PriceTable({"GET /report": Price(7)}), path, root_path=root) == [7]
 
 
 def test_path_below_the_mount_point_decides_first() -> None:
     table = PriceTable({"GET /{name}/{part}": Price(9), "GET /{name}": Price(7)})
-    assert found(table, "/api/report", root_path="/api") == [7]
-    assert found(table, "/report", raw_path=b"/v1/report") == [7]  # middleware removed a prefix from `path` only
-    assert found(PriceTable({"GET /api/report": Price(7)}), "/api/report", root_path="/api") == [7]
+    assert find_amounts(table, "/api/report", root_path="/api") == [7]
+    assert find_amounts(table, "/report", raw_path=b"/v1/report") == [7]  # middleware removed a prefix from `path` only
+    assert find_amounts(PriceTable({"GET /api/report": Price(7)}), "/api/report", root_path="/api") == [7]
 
 
 def test_spelling_cannot_choose_the_lower_price() -> None:
     table = PriceTable({"GET /files/secret": Price(9), "GET /files/{name:path}": Price(1)})
-    assert found(table, "/files/secret") == [9]
-    assert found(table, "/files/other/") == [1]
+    assert find_amounts(table, "/files/secret") == [9]
+    assert find_amounts(table, "/files/other/") == [1]
     for path in ("/files/secret/", "/files//secret", "/files/SECRET", "/files/%73ecret"):
         with pytest.raises(UnclearPath):
-            found(table, path)
+            find_amounts(table, path)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_spelling_cannot_choose_the_lower_price() -> None:
 )
 def test_path_with_dot_segments_or_without_a_slash_is_unclear(path: str) -> None:
     with pytest.raises(UnclearPath, match=r"^path: (contains a dot segment|must begin with /)$"):
-        found(PriceTable({"POST /other": Price(7)}), path)
-    assert found(PriceTable({}), path) == []
+        find_amounts(PriceTable({"POST /other": Price(7)}), path)
+    assert find_amounts(PriceTable({}), path) == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_path_with_dot_segments_or_without_a_slash_is_unclear(path: str) -> None
     ],
 )
 def test_method_decides_the_price(route: str, method: str, amounts: list[int]) -> None:
-    assert found(PriceTable({route: Price(7)}), "/report", method) == amounts
+    assert find_amounts(PriceTable({route: Price(7)}), "/report", method) == amounts
 
 
 @pytest.mark.parametrize(
