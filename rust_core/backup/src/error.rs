@@ -23,8 +23,8 @@ pub enum BackupError {
     Unfinished(PathBuf),
     #[error("{} is not a backup: {why}", path.display())]
     NotABackup { path: PathBuf, why: String },
-    #[error("the backup has format {found}, newer than the supported version {supported}")]
-    NewerFormat { found: u32, supported: u32 },
+    #[error("the backup has format {version}, newer than the supported version {supported}")]
+    NewerFormat { version: u32, supported: u32 },
     #[error("the backup {UNRELEASED}")]
     Unreleased,
     #[error("the backup is damaged: {file}: {why}")]
@@ -45,8 +45,10 @@ pub enum BackupError {
     Stream { why: String },
     #[error("the sender could not complete the snapshot: {0}")]
     SenderFailed(String),
-    #[error("the snapshot is of chain {found}, expected chain {expected}: choose a sender of the same chain")]
-    OtherChain { found: Identity, expected: Identity },
+    #[error(
+        "the snapshot is of chain {identity}, expected chain {expected}: choose a sender of the same chain"
+    )]
+    OtherChain { identity: Identity, expected: Identity },
     #[error("the backup was cancelled")]
     Interrupted,
 }

@@ -56,12 +56,12 @@ fn receive(
     let progress = ReceiveProgress { watch, store: (0, start.store), journal: (0, start.journal) };
     let mut receiver = Receiver { frames, draft: &draft, progress, files: Vec::new() };
     let manifest = receiver.run()?;
-    let (found, expected) = (
+    let (listed, expected) = (
         (manifest.chain_id, manifest.genesis, &manifest.files),
         (start.chain_id, start.genesis, &receiver.files),
     );
     manifest.check_files()?;
-    if found != expected {
+    if listed != expected {
         let why = "it does not match the received files".to_owned();
         return Err(BackupError::Damaged { file: MANIFEST.to_owned(), why });
     }
@@ -77,9 +77,9 @@ fn read_start(
         (FrameKind::Start, body) => parse(body)?,
         (kind, body) => return Err(unexpected(kind, body)),
     };
-    let found = Identity { chain_id: start.chain_id, genesis: start.genesis };
+    let identity = Identity { chain_id: start.chain_id, genesis: start.genesis };
     match expected {
-        Some(expected) if expected != found => Err(BackupError::OtherChain { found, expected }),
+        Some(expected) if expected != identity => Err(BackupError::OtherChain { identity, expected }),
         _ => Ok(start),
     }
 }

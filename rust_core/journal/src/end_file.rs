@@ -76,9 +76,9 @@ impl RecordedEnd {
         if slot.len() < SLOT || magic != *MAGIC || check != crc32c::crc32c(&slot[..CHECK]) {
             return Ok(None);
         }
-        let found = u32::from_le_bytes(input.bytes());
-        if found > FORMAT {
-            return Err(JournalError::NewerFormat { found, supported: FORMAT });
+        let version = u32::from_le_bytes(input.bytes());
+        if version > FORMAT {
+            return Err(JournalError::NewerFormat { version, supported: FORMAT });
         }
         let state = match u32::from_le_bytes(input.bytes()) {
             0 => EndState::Open,
@@ -160,7 +160,7 @@ pub(crate) fn read_end(disk: &dyn Disk, dir: &Path) -> Result<Option<EndFileCont
 /// # Errors
 /// [`JournalError::EndDamaged`] when neither copy can be read.
 pub fn recorded_end(dir: &Path, disk: &dyn Disk) -> Result<Option<RecordedEnd>, JournalError> {
-    Ok(read_end(disk, dir)?.map(|found| found.mark))
+    Ok(read_end(disk, dir)?.map(|content| content.mark))
 }
 
 /// Removes the mark of the journal in `dir`, durably. Afterwards no end is recorded.
@@ -370,7 +370,7 @@ mod tests {
         let check = crc32c::crc32c(&slot[..CHECK]);
         slot[CHECK..].copy_from_slice(&check.to_le_bytes());
         let error = RecordedEnd::decode(&slot).unwrap_err();
-        assert!(matches!(error, JournalError::NewerFormat { found: 2, supported: 1 }), "{error}");
+        assert!(matches!(error, JournalError::NewerFormat { version: 2, supported: 1 }), "{error}");
     }
 
     #[test]
@@ -386,9 +386,9 @@ mod tests {
             let mut damaged = intact.clone();
             damaged[at] ^= 1;
             disk.set_content(&path, &damaged);
-            let found = read_end(&disk, dir).unwrap().unwrap();
-            assert_eq!(found.damaged, Some(if at < SLOT { 0 } else { SECTOR }));
-            assert_eq!((found.mark.next, found.mark.hash), (12, B256::repeat_byte(1)));
+            let content = read_end(&disk, dir).unwrap().unwrap();
+            assert_eq!(content.damaged, Some(if at < SLOT { 0 } else { SECTOR }));
+            assert_eq!((content.mark.next, content.mark.hash), (12, B256::repeat_byte(1)));
         }
         disk.set_content(&path, &[0; 2 * SLOT]);
         assert!(matches!(read_end(&disk, dir), Err(JournalError::EndDamaged { .. })));

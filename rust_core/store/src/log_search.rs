@@ -104,7 +104,7 @@ impl Snapshot<'_> {
         ordinals: &mut Range<u64>,
         max: usize,
     ) -> Result<Vec<u64>, StoreError> {
-        let (mut work, mut found) = (0, Vec::new());
+        let (mut work, mut matched) = (0, Vec::new());
         let index = self.tables.log_index();
         let mut matches = index.search(self.txn, filter, ordinals.clone(), &mut work)?;
         // The lookups that open the search do not count, so that every portion makes progress.
@@ -113,19 +113,19 @@ impl Snapshot<'_> {
             match matches.next_within(&mut work, limit)? {
                 Next::End => {
                     ordinals.start = ordinals.end;
-                    return Ok(found);
+                    return Ok(matched);
                 }
                 Next::Found(ordinal) => {
-                    found.push(ordinal);
+                    matched.push(ordinal);
                     work += 1;
-                    if work < limit && found.len() < max {
+                    if work < limit && matched.len() < max {
                         continue;
                     }
                 }
                 Next::Paused => {}
             }
             ordinals.start = matches.position();
-            return Ok(found);
+            return Ok(matched);
         }
     }
 
@@ -147,7 +147,7 @@ impl Snapshot<'_> {
                 _ => self.transaction_hash(number, transaction)?,
             };
             context.transaction = Some((transaction, hash));
-            let found = FoundLog {
+            let entry = FoundLog {
                 block_number: number,
                 block_hash: context.block_hash,
                 timestamp: context.timestamp,
@@ -157,7 +157,7 @@ impl Snapshot<'_> {
                 log: &log,
             };
             previous = Some(context);
-            if visit(ordinal, &found).is_break() {
+            if visit(ordinal, &entry).is_break() {
                 break;
             }
         }

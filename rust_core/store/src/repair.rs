@@ -57,8 +57,8 @@ impl Store {
         let walk = PageWalker::begin(self.env())?;
         let mut survey = DamageSurvey::default();
         for tree in walk.trees()? {
-            let _ = walk.tree(tree, &[], &mut |found| {
-                if let PageItem::Fault(fault) = found {
+            let _ = walk.tree(tree, &[], &mut |item| {
+                if let PageItem::Fault(fault) = item {
                     survey.faults.push(fault);
                 }
                 ControlFlow::Continue(())
@@ -113,8 +113,8 @@ impl Store {
             let table = made.tables().all().into_iter().find(|table| table.name == tree.table);
             let Some(table) = table.filter(|table| !DERIVED.contains(&table.name)) else { continue };
             let (mut batch, mut failed) = (Batch::new(made, table), None);
-            let _ = walk.tree(tree, &[], &mut |found| {
-                let added = match found {
+            let _ = walk.tree(tree, &[], &mut |item| {
+                let added = match item {
                     PageItem::Entry { key, value } => batch.add(key, value),
                     PageItem::Fault(fault) => Err(fault.error()),
                     PageItem::Page { .. } => Ok(()),

@@ -81,6 +81,6 @@ fn transactions_unknown_to_a_successor_are_lost() {
     assert_eq!(copy.status(&before[0]), Status::Unknown, "the chain knows it");
     let lost = Status::Dropped(DropReason::SequencerReplaced);
     assert_eq!([copy.status(&before[1]), copy.status(&before[2])], [lost.clone(), lost]);
-    let counted = |name| copy.metrics().dropped().find(|(found, _)| *found == name).unwrap().1;
+    let counted = |name| copy.metrics().dropped().find(|(reason, _)| *reason == name).unwrap().1;
     assert_eq!(counted("sequencer replaced"), 2);
 }

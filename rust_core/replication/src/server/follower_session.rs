@@ -191,8 +191,8 @@ impl<W: Write> FollowerSession<W> {
             Cursor::From { sequence } => return Err(self.contradicted(sequence.saturating_sub(1), next)),
             Cursor::After { sequence, .. } => return Err(self.contradicted(sequence, next)),
         };
-        let found = self.source.config.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
-        match found {
+        let append = self.source.config.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
+        match append {
             Some(append) if append.sequence == sequence && append.hash == hash => Ok(sequence + 1),
             Some(append) if append.sequence == sequence => Err(self.contradicted(sequence, next)),
             _ => Err(DisconnectReason::Dismissed(Ending::CursorGone)),

@@ -88,7 +88,7 @@ impl Snapshot<'_> {
     /// Returns the number of the block with this hash.
     pub fn number_of(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
         let table = &self.tables.block_hashes;
-        let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::read_number(table, hash.as_slice(), bytes)).transpose()
+        let value = table.get(self.txn, hash.as_slice())?;
+        value.map(|bytes| key::read_number(table, hash.as_slice(), bytes)).transpose()
     }
 }

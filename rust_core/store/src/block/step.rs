@@ -78,8 +78,8 @@ impl Snapshot<'_> {
     /// Returns the block number and the index of the step with this hash.
     pub fn step_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.step_hashes;
-        let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
+        let value = table.get(self.txn, hash.as_slice())?;
+        value.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
     }
 
     /// Returns one step of a block.

@@ -32,8 +32,8 @@ impl Snapshot<'_> {
     /// Returns the block number and the index of the transaction with this hash.
     pub fn transaction_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.transaction_hashes;
-        let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
+        let value = table.get(self.txn, hash.as_slice())?;
+        value.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
     }
 
     /// Returns one transaction of a block.
@@ -67,8 +67,8 @@ impl Snapshot<'_> {
             entries.push((key, bytes));
         }
         match u32::try_from(entries.len()) {
-            Ok(found) if found < count => {
-                Err(table.damaged(&key::block_item(number, found), "it is missing"))
+            Ok(length) if length < count => {
+                Err(table.damaged(&key::block_item(number, length), "it is missing"))
             }
             _ => Ok(entries),
         }

@@ -64,9 +64,9 @@ fn join(changes: &[ChangedNode]) -> Bytes {
     let length = |length: usize| u8::try_from(length).expect("a place has at most 96 bytes");
     for ChangedNode { location, change } in changes {
         let shared = location.iter().zip(before).take_while(|(a, b)| a == b).count();
-        let gone = if *change == NodeKeyChange::Stored { 0 } else { FLAG };
+        let absent = if *change == NodeKeyChange::Stored { 0 } else { FLAG };
         let cleared = if *change == NodeKeyChange::Cleared { FLAG } else { 0 };
-        out.extend([length(shared) | gone, length(location.len() - shared) | cleared]);
+        out.extend([length(shared) | absent, length(location.len() - shared) | cleared]);
         out.extend_from_slice(&location[shared..]);
         before = location;
     }

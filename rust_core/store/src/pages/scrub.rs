@@ -48,7 +48,7 @@ impl Store {
             let mut after = None;
             // The keys of the first tree are not sorted bytewise, so it is read in one portion.
             let whole = position.trees == 0;
-            let ended = walk.tree(*tree, &position.from, &mut |found| match found {
+            let ended = walk.tree(*tree, &position.from, &mut |item| match item {
                 PageItem::Entry { .. } => ControlFlow::Continue(()),
                 PageItem::Fault(fault) => {
                     scrubbed.faults.push(fault);

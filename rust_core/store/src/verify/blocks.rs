@@ -122,9 +122,9 @@ impl BlockCheck<'_> {
     }
 
     fn by_hash(&mut self, hash: &B256) -> Result<(), StoreError> {
-        let found = self.snapshot.number_of(hash);
-        if let Some(found) = sound(&mut self.faults, found)?
-            && found != Some(self.number)
+        let number = self.snapshot.number_of(hash);
+        if let Some(number) = sound(&mut self.faults, number)?
+            && number != Some(self.number)
         {
             let table = &self.snapshot.tables.block_hashes;
             self.faults.push(fault(table, hash.as_slice(), "it does not name the block with this hash"));
@@ -168,9 +168,9 @@ impl BlockCheck<'_> {
         let tables = self.snapshot.tables;
         for ((index, transaction), signed) in (0..).zip(list).zip(signed) {
             self.expect_item(signed, &tables.transactions, index, "the sender did not sign it");
-            let found = self.snapshot.transaction_position(&transaction.hash());
-            if let Some(found) = sound(&mut self.faults, found)?
-                && found != Some((self.number, index))
+            let position = self.snapshot.transaction_position(&transaction.hash());
+            if let Some(position) = sound(&mut self.faults, position)?
+                && position != Some((self.number, index))
             {
                 let (table, hash) = (&tables.transaction_hashes, transaction.hash());
                 self.faults.push(fault(
@@ -231,10 +231,10 @@ impl BlockCheck<'_> {
             let grows = (before..=record.transactions).contains(&step.transactions);
             self.expect_item(grows, &tables.steps, index, "it does not follow the previous step");
             before = step.transactions;
-            let found = self.snapshot.step_position(&step.hash);
+            let position = self.snapshot.step_position(&step.hash);
             let expected = in_window.then_some((self.number, index));
-            if let Some(found) = sound(&mut self.faults, found)?
-                && found != expected
+            if let Some(position) = sound(&mut self.faults, position)?
+                && position != expected
             {
                 let table = &tables.step_hashes;
                 self.faults.push(fault(

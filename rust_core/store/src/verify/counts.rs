@@ -8,11 +8,11 @@ impl Verifier<'_> {
     /// newer blocks, compares nothing, moves the head to the newest one and returns `false`.
     pub(super) fn counts(&mut self, sums: &ChainTotals) -> Result<bool, StoreError> {
         let reader = self.reader.clone();
-        let found = reader.read(|snapshot, progress| match progress.head {
+        let outcome = reader.read(|snapshot, progress| match progress.head {
             Some(head) if head.number > self.head => Ok(Err(head)),
             _ => faults(snapshot, progress, sums, self.head).map(Ok),
         })?;
-        match found {
+        match outcome {
             Ok(faults) => self.faults(faults),
             Err(newer) => {
                 (self.head, self.verified.head) = (newer.number, Some(newer));
@@ -47,9 +47,9 @@ fn faults(
     ];
     let mut faults = Vec::new();
     for (table, expected) in expected {
-        let found = table.stat(snapshot.txn)?.entries as u64;
-        if found != expected {
-            let why = format!("it has {found} entries, the blocks account for {expected}");
+        let entries = table.stat(snapshot.txn)?.entries as u64;
+        if entries != expected {
+            let why = format!("it has {entries} entries, the blocks account for {expected}");
             faults.push(fault(table, &[], why));
             faults.extend(strays(snapshot, table, head)?);
         }
@@ -92,13 +92,13 @@ fn is_named_by(
     let tables = snapshot.tables;
     if table.name == tables.block_hashes.name {
         let Ok(number) = key::read_number(table, hash, value) else { return Ok(false) };
-        return Ok(readable(snapshot.block_hash(number))?.is_some_and(|found| found.as_slice() == hash));
+        return Ok(readable(snapshot.block_hash(number))?.is_some_and(|stored| stored.as_slice() == hash));
     }
     let Ok((number, index)) = key::decode_position(table, hash, value) else { return Ok(false) };
-    let found = if table.name == tables.transaction_hashes.name {
+    let stored = if table.name == tables.transaction_hashes.name {
         readable(snapshot.transaction(number, index))?.map(|transaction| transaction.hash())
     } else {
         readable(snapshot.step(number, index))?.map(|step| step.hash)
     };
-    Ok(found.is_some_and(|found| found.as_slice() == hash))
+    Ok(stored.is_some_and(|stored| stored.as_slice() == hash))
 }

@@ -243,8 +243,8 @@ impl NodeCheck<'_> {
             return Ok(Some(fault(self.table(), key, "a leaf does not hold an account")));
         };
         let hash: Vec<u8> = account.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-        let found = root_of(&self.snapshot, Kind::Storages, &hash, at)?;
-        Ok((found != Some(root)).then(|| {
+        let computed = root_of(&self.snapshot, Kind::Storages, &hash, at)?;
+        Ok((computed != Some(root)).then(|| {
             let why = format!("the storage root of account hash {} is another", hex::encode(&hash));
             fault(self.table(), key, why)
         }))

@@ -35,9 +35,9 @@ impl Verifier<'_> {
             (tables.slots, listed.slots, 64),
         ];
         for (table, listed, key_length) in work {
-            let found = self.scan(&table, key_length)?;
-            if found != listed {
-                let why = format!("blocks wrote {listed} entries, found {found}");
+            let scanned = self.scan(&table, key_length)?;
+            if scanned != listed {
+                let why = format!("blocks wrote {listed} entries, found {scanned}");
                 self.fault(fault(&table, &[], why));
                 self.unlisted(&table)?;
             }
@@ -58,14 +58,14 @@ impl Verifier<'_> {
 
     /// Verifies every entry of a table of versions. Returns the number of entries of blocks after genesis.
     fn scan(&mut self, table: &Table, key_length: usize) -> Result<u64, StoreError> {
-        let (mut found, head) = (0, self.head);
+        let (mut count, head) = (0, self.head);
         self.walk(
             table,
             PORTION,
             |snapshot, key, bytes, faults| {
                 match keys::version(key) {
                     Some(version) if key.len() == key_length => {
-                        found += u64::from((1..=head).contains(&version));
+                        count += u64::from((1..=head).contains(&version));
                     }
                     Some(_) | None => faults.push(fault(table, key, "the key does not have its length")),
                 }
@@ -74,7 +74,7 @@ impl Verifier<'_> {
             },
             |verifier, done, of| verifier.done(StorePart::Versions, done, of),
         )?;
-        Ok(found)
+        Ok(count)
     }
 
     /// Records the entries of a table that no list names.
@@ -152,7 +152,8 @@ fn list_faults(
         let key = keys::account(&account.address, number);
         let written = tables.incarnations.get(snapshot.txn, &key)?.is_some();
         let incarnation = snapshot.incarnation(&account.address, number);
-        let fits = sound(&mut faults, incarnation)?.is_none_or(|found| found == account.incarnation);
+        let fits =
+            sound(&mut faults, incarnation)?.is_none_or(|incarnation| incarnation == account.incarnation);
         if written != account.renewed || !fits {
             faults.push(fault(&tables.incarnations, &key, "the list of its block has another incarnation"));
         }
