@@ -7,7 +7,7 @@ use foreseal_journal::{Identity, JournalError};
 use foreseal_primitives::UNRELEASED;
 use foreseal_store::StoreError;
 
-/// Error of making or restoring a backup, or of sending or receiving a snapshot.
+/// Error of making or restoring a backup, or of sending or receiving a copy.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(transparent)]
@@ -37,9 +37,9 @@ pub enum BackupError {
     )]
     Outrun { sequence: u64 },
     #[error("the stream is not a snapshot of this version: {why}")]
-    NotASnapshot { why: String },
+    NotACopy { why: String },
     #[error("the snapshot is damaged: {file}: {why}: fetch it again")]
-    DamagedSnapshot { file: String, why: String },
+    DamagedCopy { file: String, why: String },
     /// The connection to the other side failed.
     #[error("the snapshot was interrupted: {why}: start it again")]
     Stream { why: String },

@@ -51,7 +51,7 @@ impl RecordedEnd {
         put(&state.to_le_bytes());
         put(&self.count.to_le_bytes());
         put(&self.epoch.to_le_bytes());
-        put(&self.writer);
+        put(&self.writer_id);
         put(&self.next.to_le_bytes());
         put(self.hash.as_slice());
         put(&self.repaired_at.unwrap_or(NONE).to_le_bytes());
@@ -88,7 +88,7 @@ impl RecordedEnd {
         };
         let count = input.number();
         let epoch = input.number();
-        let writer = input.bytes();
+        let writer_id = input.bytes();
         let next = input.number();
         let hash = B256::from(input.bytes());
         let repaired_at = Some(input.number()).filter(|number| *number != NONE);
@@ -101,7 +101,7 @@ impl RecordedEnd {
         };
         let repaired_end = input.number();
         let resumed = input.bytes() == [1];
-        Ok(Some(Self { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count }))
+        Ok(Some(Self { state, epoch, writer_id, next, hash, repaired_at, repaired_end, resumed, tip, count }))
     }
 }
 
@@ -191,7 +191,7 @@ impl EndFileWriter {
         dir: &Path,
         before: Option<RecordedEnd>,
         (state, chain, tip): (EndState, ChainLink, ChainTip),
-        writer: [u8; 16],
+        writer_id: [u8; 16],
         discarded: u64,
     ) -> Result<Self, JournalError> {
         let (repaired_at, repaired_end) = match (state, before) {
@@ -211,8 +211,18 @@ impl EndFileWriter {
         let epoch = before.map_or(0, |mark| mark.epoch).saturating_add(1);
         let (next, hash) = (chain.sequence, chain.previous);
         let count = before.map_or(0, |mark| mark.count);
-        let mark =
-            RecordedEnd { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count };
+        let mark = RecordedEnd {
+            state,
+            epoch,
+            writer_id,
+            next,
+            hash,
+            repaired_at,
+            repaired_end,
+            resumed,
+            tip,
+            count,
+        };
         let path = end_path(dir);
         let opened = match disk.open(&path, true) {
             Ok(file) => Some(file),
@@ -300,7 +310,7 @@ impl EndFileWriter {
         let mut slots = [0; 2 * SLOT];
         read_up_to(&*self.file, &mut slots, 0).map_err(JournalError::io("read", &self.path))?;
         for slot in slots.chunks(SLOT) {
-            if slot[WRITER..WRITER + 16] == self.mark.writer {
+            if slot[WRITER..WRITER + 16] == self.mark.writer_id {
                 continue;
             }
             let other = RecordedEnd::decode(slot)?;
@@ -337,7 +347,7 @@ mod tests {
         RecordedEnd {
             state: EndState::Closed,
             epoch: 3,
-            writer: [7; 16],
+            writer_id: [7; 16],
             next: 12,
             hash: B256::repeat_byte(1),
             repaired_at: Some(4),

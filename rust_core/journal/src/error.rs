@@ -75,8 +75,8 @@ pub enum JournalError {
     #[error("journal: an append of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge { bytes: usize, limit: usize },
     /// Another machine writes the chain now: none of the records was made visible.
-    #[error("another sequencer writes the chain now: {owner}")]
-    Superseded { owner: String },
+    #[error("another sequencer writes the chain now: {leader}")]
+    Superseded { leader: String },
     /// The node is stopping and does not wait for the quorum any longer. The append may exist there.
     #[error("the node stopped while the quorum of the journal was not reachable")]
     Interrupted,

@@ -123,10 +123,10 @@ fn recover(
         segments.push((header.number, chain.sequence));
     }
     recovery.segments = segments.len() as u64;
-    let writer = writer_id(&options, recorded.map(|content| content.mark));
+    let writer_id = writer_id(&options, recorded.map(|content| content.mark));
     let state = (EndState::Open, chain, end_check.tip);
     let end_file =
-        EndFileWriter::take_over(&*disk, dir, recorded.map(|content| content.mark), state, writer, 0)?;
+        EndFileWriter::take_over(&*disk, dir, recorded.map(|content| content.mark), state, writer_id, 0)?;
     let journal = LocalJournal {
         end_file,
         path: dir.join(segment_name(header.number)),

@@ -192,9 +192,16 @@ impl JournalRepairPlan {
             transactions: 0,
         };
         // No process writes with this number.
-        let writer = [0; 16];
-        EndFileWriter::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until)
-            .map(drop)
+        let writer_id = [0; 16];
+        EndFileWriter::take_over(
+            &**disk,
+            dir,
+            before,
+            (EndState::Repaired, chain, tip),
+            writer_id,
+            self.until,
+        )
+        .map(drop)
     }
 
     /// Removes segments, each durably before the next, so that no gap appears.

@@ -10,7 +10,7 @@ use crate::{
     error::{FREE, StoreError},
     meta,
     pages::{PageFault, PageItem, PageWalker},
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     store::Store,
     table::{Table, Tables},
 };
@@ -87,7 +87,7 @@ impl Store {
             made.commit(|txn, progress| {
                 let mut indexes = Indexes::default();
                 for number in next..end {
-                    indexes.add_stored(&Snapshot::new(txn, made.tables()), progress, number)?;
+                    indexes.add_stored(&ReadTransaction::new(txn, made.tables()), progress, number)?;
                 }
                 indexes.write(txn, made.tables())
             })?;
@@ -106,7 +106,7 @@ impl Store {
         report: &mut dyn FnMut(RewriteStatus) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         // The number of entries of a table whose root is damaged is unknown.
-        let entries = |table: Table| self.read(|snapshot, _| Ok(table.stat(snapshot.txn)?.entries as u64));
+        let entries = |table: Table| self.read(|read_txn, _| Ok(table.stat(read_txn.txn)?.entries as u64));
         let of = self.tables().all().into_iter().filter_map(|table| entries(table).ok()).sum();
         let (walk, mut done) = (PageWalker::begin(self.env())?, 0);
         for tree in walk.trees()? {

@@ -279,7 +279,8 @@ impl<W: Write> FollowerSession<W> {
     /// Returns the whole pool, encoded, and the log position to which it corresponds.
     fn whole_pool(&self) -> (Bytes, LogStatus) {
         let source = &self.source;
-        let (event, status) = source.config.pool.full_snapshot(|event| (event, source.config.log.status()));
+        let (event, status) =
+            source.config.pool.whole_pool_event(|event| (event, source.config.log.status()));
         // Encoded outside the pool's lock, for which steps wait.
         let bytes = to_vec(&event);
         (bytes.into(), status)

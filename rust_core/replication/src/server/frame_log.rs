@@ -312,7 +312,7 @@ mod tests {
             |log| log.append(append(5)),
             FrameLog::tick,
             FrameLog::wake,
-            |log| Pool::new(PoolConfig::default()).full_snapshot(|event| log.event(&event)),
+            |log| Pool::new(PoolConfig::default()).whole_pool_event(|event| log.event(&event)),
             FrameLog::close,
         ];
         for wake in wakes {

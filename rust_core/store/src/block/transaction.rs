@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::{
     error::StoreError,
     key,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     table::{Entry, Table},
 };
 
@@ -28,7 +28,7 @@ fn decode(table: &Table, key: &[u8], bytes: &[u8]) -> Result<Arc<Transaction>, S
     Ok(Arc::new(Transaction::new(envelope, Address::new(*sender))))
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the block number and the index of the transaction with this hash.
     pub fn transaction_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.transaction_hashes;

@@ -4,7 +4,7 @@ use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
 use super::node_key::Kind;
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// Effect of a block on a node location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ fn split(mut bytes: &[u8]) -> Option<Vec<ChangedNode>> {
     bytes.is_empty().then_some(changes)
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the locations that a block wrote; none for genesis and for blocks that left the window.
     pub fn node_keys(&self, number: u64) -> Result<NodeKeys, StoreError> {
         let table = &self.tables.node_changes;

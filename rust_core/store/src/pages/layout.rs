@@ -72,7 +72,7 @@ pub(super) struct Meta {
 pub(super) struct PageFile {
     pub file: File,
     pub page_size: usize,
-    /// Number of pages in the snapshot.
+    /// Number of pages that the read transaction sees.
     pub pages: u64,
 }
 

@@ -31,7 +31,7 @@ impl Store {
     /// `position`. Damage is recorded like damage that a read finds: see [`Self::damage`].
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or if no snapshot can be created.
+    /// Returns an error if the file cannot be read, or if no read transaction can be opened.
     pub fn scrub(&self, position: &mut ScrubPosition, bytes: u64) -> Result<Scrubbed, StoreError> {
         let scrubbed = self.scrub_pages(position, bytes).inspect_err(|error| self.record_damage(error))?;
         for fault in &scrubbed.faults {

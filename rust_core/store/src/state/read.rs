@@ -6,7 +6,7 @@ use foreseal_primitives::Account;
 use super::{keys, value};
 use crate::{
     error::StoreError,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     table::{Entry, Table},
 };
 
@@ -16,7 +16,7 @@ pub(crate) struct Version<V> {
     pub since: u64,
 }
 
-impl<'s> Snapshot<'s> {
+impl<'s> ReadTransaction<'s> {
     /// Returns the newest version at or before the block in `key`.
     /// Versions of one value share the rest of the key.
     pub(crate) fn version(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'s>>, StoreError> {

@@ -16,7 +16,7 @@ use foreseal_trie::EMPTY_ROOT;
 use super::{Fault, PORTION, StorePart, Verifier, fault};
 use crate::{
     error::StoreError,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     state::{keys, value},
 };
 
@@ -63,7 +63,7 @@ impl Verifier<'_> {
 
     fn state_root(&mut self, at: u64) -> Result<(), StoreError> {
         let accounts = self.reader.store().tables().accounts;
-        let stat = self.reader.read(|snapshot, _| accounts.stat(snapshot.txn))?;
+        let stat = self.reader.read(|read_txn, _| accounts.stat(read_txn.txn))?;
         let passes = (stat.entries as u64 / SORTED + 1).min(1 << 16);
         let mut builder = HashBuilder::default();
         for pass in Pass::all(passes) {
@@ -74,7 +74,7 @@ impl Verifier<'_> {
                 self.verified.accounts += 1;
             }
         }
-        let known = self.reader.read(|snapshot, _| snapshot.existing_record(at));
+        let known = self.reader.read(|read_txn, _| read_txn.existing_record(at));
         let Some((_, record)) = self.sound(known)? else { return Ok(()) };
         let (root, expected) = (builder.root(), record.header.state_root);
         if root != expected {
@@ -91,7 +91,7 @@ impl Verifier<'_> {
     fn accounts_of(&mut self, pass: Pass, at: u64) -> Result<Vec<FlatEntry>, StoreError> {
         let mut accounts = Vec::new();
         let (table, mut last) = (self.reader.store().tables().accounts, None);
-        let each = |_: &Snapshot<'_>, key: &[u8], bytes: &[u8], _: &mut Vec<Fault>| {
+        let each = |_: &ReadTransaction<'_>, key: &[u8], bytes: &[u8], _: &mut Vec<Fault>| {
             let (Some(address), Some(version)) = (key.first_chunk(), keys::version(key)) else {
                 return Ok(());
             };
@@ -142,10 +142,10 @@ impl Verifier<'_> {
         let (mut slots, mut count, mut behind) = (Vec::new(), 0, None);
         loop {
             let reader = self.reader.clone();
-            let read = reader.read(|snapshot, _| {
-                let incarnation = snapshot.incarnation(address, at)?;
+            let read = reader.read(|read_txn, _| {
+                let incarnation = read_txn.incarnation(address, at)?;
                 for _ in 0..PORTION {
-                    let Some((slot, value)) = snapshot.next_slot(address, incarnation, behind, at)? else {
+                    let Some((slot, value)) = read_txn.next_slot(address, incarnation, behind, at)? else {
                         return Ok(true);
                     };
                     behind = Some(slot);
@@ -225,14 +225,14 @@ impl Verifier<'_> {
 
     fn slot_differences(&mut self, stored: &State, entry: &FlatEntry) -> Result<(), StoreError> {
         let (table, head) = (self.reader.store().tables().slots, self.head);
-        let incarnation = self.reader.read(|snapshot, _| snapshot.incarnation(&entry.address, head))?;
+        let incarnation = self.reader.read(|read_txn, _| read_txn.incarnation(&entry.address, head))?;
         let storage = keys::storage(&entry.address, incarnation);
         self.fault(fault(&table, &storage, "the slots do not have the storage root of the account's leaf"));
         let (slots, _) = self.slots_of(&entry.address, Pass { number: 0, of: 1 }, head)?;
         let slots: Vec<U256> = slots.into_iter().map(|(_, slot, _)| slot).collect();
         let Ok(proof) = stored.prove_account(&entry.address, &slots) else { return Ok(()) };
         for proved in proof.slots {
-            let value = self.reader.read(|snapshot, _| snapshot.slot(&entry.address, &proved.slot, head));
+            let value = self.reader.read(|read_txn, _| read_txn.slot(&entry.address, &proved.slot, head));
             if self.sound(value)?.is_some_and(|value| value != proved.value) {
                 let key = keys::slot(&entry.address, incarnation, &proved.slot, head);
                 self.fault(fault(&table, &key[..56], "the trie has another value"));
