@@ -425,7 +425,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
     pool.on_fees(77, 5);
     let mut events = said.0.lock().expect("nobody failed").clone();
     let mut whole = Vec::new();
-    pool.full_snapshot(|event| encode(&event, &mut whole));
+    pool.whole_pool_event(|event| encode(&event, &mut whole));
     events.push(whole);
     let admission = to_vec(&Admission::WouldQueue(QueuedReason::NonceGap { expected: 7 }));
     let refusal = to_vec(&PoolError::TooLarge { size: 9, limit: 5 });

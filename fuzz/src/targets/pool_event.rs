@@ -41,7 +41,7 @@ fn run(input: &[u8]) {
             let all = replica.all();
             assert!(all.iter().all(|transaction| replica.contains(&transaction.hash())));
             let mut whole = Vec::new();
-            replica.full_snapshot(|event| encode(&event, &mut whole));
+            replica.whole_pool_event(|event| encode(&event, &mut whole));
             let other = Pool::new(PoolConfig::default());
             other.apply(decode(&whole).expect("a pool's own event decodes"));
             assert_eq!(other.all().len(), all.len());

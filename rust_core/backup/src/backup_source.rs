@@ -15,9 +15,9 @@ pub struct BackupSource<'a> {
     pub store: Option<&'a Store>,
     /// Maximum size of the store in bytes, used if it is not open.
     pub map_size: usize,
-    /// `true` to copy the key that signs steps to a backup. A snapshot never contains it. Any holder of the key
-    /// can sign as the sequencer. A node that continues from an older backup with it contradicts the
-    /// pre-confirmations signed since then.
+    /// `true` to copy the key that signs steps to a backup. A copy over a stream never contains it. Any
+    /// holder of the key can sign as the sequencer. A node that continues from an older backup with it contradicts
+    /// the pre-confirmations signed since then.
     pub with_key: bool,
 }
 

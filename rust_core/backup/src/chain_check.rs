@@ -26,9 +26,9 @@ pub(crate) fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) ->
     if let Some(fault) = &report.fault {
         return Err(damaged(JOURNAL, format!("{}: {}", fault.position, fault.reason)));
     }
-    let found = (report.identity, report.first_sequence, report.first_sequence + report.appends);
+    let copied = (report.identity, report.first_sequence, report.first_sequence + report.appends);
     let identity = Identity { chain_id: manifest.chain_id, genesis };
-    if found != (Some(identity), manifest.journal_first, manifest.journal_next) {
+    if copied != (Some(identity), manifest.journal_first, manifest.journal_next) {
         return Err(damaged(JOURNAL, "it does not have the copied appends".to_owned()));
     }
     let options = StoreOptions { map_size, ..StoreOptions::new(spec.chain_id(), genesis) };

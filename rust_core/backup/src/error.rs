@@ -7,7 +7,7 @@ use foreseal_journal::{Identity, JournalError};
 use foreseal_primitives::UNRELEASED;
 use foreseal_store::StoreError;
 
-/// Error of making or restoring a backup, or of sending or receiving a snapshot.
+/// Error of making or restoring a backup, or of sending or receiving a copy.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(transparent)]
@@ -23,8 +23,8 @@ pub enum BackupError {
     Unfinished(PathBuf),
     #[error("{} is not a backup: {why}", path.display())]
     NotABackup { path: PathBuf, why: String },
-    #[error("the backup has format {found}, newer than the supported version {supported}")]
-    NewerFormat { found: u32, supported: u32 },
+    #[error("the backup has format {version}, newer than the supported version {supported}")]
+    NewerFormat { version: u32, supported: u32 },
     #[error("the backup {UNRELEASED}")]
     Unreleased,
     #[error("the backup is damaged: {file}: {why}")]
@@ -37,16 +37,18 @@ pub enum BackupError {
     )]
     Outrun { sequence: u64 },
     #[error("the stream is not a snapshot of this version: {why}")]
-    NotASnapshot { why: String },
+    NotACopy { why: String },
     #[error("the snapshot is damaged: {file}: {why}: fetch it again")]
-    DamagedSnapshot { file: String, why: String },
+    DamagedCopy { file: String, why: String },
     /// The connection to the other side failed.
     #[error("the snapshot was interrupted: {why}: start it again")]
     Stream { why: String },
     #[error("the sender could not complete the snapshot: {0}")]
     SenderFailed(String),
-    #[error("the snapshot is of chain {found}, expected chain {expected}: choose a sender of the same chain")]
-    OtherChain { found: Identity, expected: Identity },
+    #[error(
+        "the snapshot is of chain {identity}, expected chain {expected}: choose a sender of the same chain"
+    )]
+    OtherChain { identity: Identity, expected: Identity },
     #[error("the backup was cancelled")]
     Interrupted,
 }

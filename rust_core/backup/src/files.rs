@@ -130,9 +130,9 @@ pub(crate) fn read_checked(
         return Err(damaged(format!("it has {done} bytes, not {}", file.bytes)));
     }
     if hasher.finalize().as_bytes() != file.blake3.as_slice() {
-        let found = (file.bytes <= LOCATED).then(|| fs::read(&path).ok()).flatten();
+        let content = (file.bytes <= LOCATED).then(|| fs::read(&path).ok()).flatten();
         let sum = Checksum { blake3: file.blake3, crc32c: file.crc32c };
-        let why = found.and_then(|bytes| sum.verify(&bytes).err());
+        let why = content.and_then(|bytes| sum.verify(&bytes).err());
         return Err(damaged(why.unwrap_or(Mismatch { offset: None }).to_string()));
     }
     Ok(())

@@ -79,8 +79,8 @@ impl Manifest {
         let text = checked_file::unseal_json(text).map_err(|mismatch| damaged(mismatch.to_string()))?;
         match serde_json::from_slice(&text) {
             Ok(AnyManifest { version: Some(VERSION), .. }) => {}
-            Ok(AnyManifest { version: Some(found), .. }) if found > VERSION => {
-                return Err(BackupError::NewerFormat { found, supported: VERSION });
+            Ok(AnyManifest { version: Some(version), .. }) if version > VERSION => {
+                return Err(BackupError::NewerFormat { version, supported: VERSION });
             }
             Ok(_) => return Err(refused(format!("{MANIFEST} has no version of a backup"))),
             Err(error) => return Err(refused(format!("{MANIFEST} is invalid: {error}"))),

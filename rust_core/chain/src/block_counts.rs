@@ -18,10 +18,10 @@ pub struct BlockCounts {
 
 impl BlockCounts {
     /// Returns the counts of a block in memory.
-    pub fn new(found: &ExecutedBlock) -> Self {
-        let block = &found.block;
+    pub fn new(executed: &ExecutedBlock) -> Self {
+        let block = &executed.block;
         Self {
-            number: found.number(),
+            number: executed.number(),
             hash: block.hash,
             transactions: block.transactions.len(),
             transactions_length: block.transactions_length,

@@ -24,7 +24,7 @@ impl View {
             BlockId::Latest | BlockId::Pending => self.resolve(id).map(Some),
             BlockId::Hash { hash, .. } => {
                 let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
-                Ok(self.sealed.cached_block(number).filter(|found| found.block.hash == hash))
+                Ok(self.sealed.cached_block(number).filter(|block| block.block.hash == hash))
             }
             _ => Ok(None),
         }

@@ -354,11 +354,11 @@ impl Chain {
 
     /// Returns the number of the sealed block with this hash.
     pub fn sealed_number(&self, hash: &B256) -> Result<Option<u64>, StateError> {
-        let found = match (self.lookup.step(hash), self.sealed.archive()) {
+        let position = match (self.lookup.step(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.step(hash)?,
-            (found, _) => found,
+            (position, _) => position,
         };
-        let Some(number) = found.map(|position| position.number) else { return Ok(None) };
+        let Some(number) = position.map(|position| position.number) else { return Ok(None) };
         Ok((self.sealed.hash(number)? == Some(*hash)).then_some(number))
     }
 

@@ -1,9 +1,9 @@
 //! The feed: every view in order, and the changes from one position to a later view.
 //!
 //! ```text
-//!   writer -- publish --> [ newest view | queue: view, view, tick, arrivals ... ] -- take --> one consumer
-//!                                |                                                              |
-//!   readers <----- newest view --+        changes(view, place): Removed, Unsealed, Step, Sealed <-+
+//!   writer -- publish --> [ newest view | queue: view, view, tick, arrivals ... ] -- drain --> one consumer
+//!                                |                                                               |
+//!   readers <----- newest view --+       changes(view, cursor): Removed, Unsealed, Step, Sealed <-+
 //! ```
 //!
 //! A view enters the queue under the same lock under which it becomes the newest one. A reader that takes

@@ -118,11 +118,11 @@ impl Iterator for LogSearch<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if let (Some(range), Some(archive)) = (&mut self.stored, self.view.sealed.archive()) {
-            let found = archive.history().match_logs(self.filter, range, self.max_portion);
+            let ordinals = archive.history().match_logs(self.filter, range, self.max_portion);
             if range.is_finished() {
                 self.stored = None;
             }
-            return Some(found.map(LogMatches::Stored));
+            return Some(ordinals.map(LogMatches::Stored));
         }
         while self.next.block <= self.last {
             let LogPosition { block: number, index: first } = self.next;

@@ -34,8 +34,8 @@ impl ReorgedBlocks {
         self.count = count;
     }
 
-    pub(crate) fn push(&mut self, gone: &ExecutedBlock) {
-        self.add(ReorgedBlock::new(gone));
+    pub(crate) fn push(&mut self, executed: &ExecutedBlock) {
+        self.add(ReorgedBlock::new(executed));
     }
 
     fn add(&mut self, block: ReorgedBlock) {
@@ -72,8 +72,8 @@ impl ReorgedBlocks {
     /// Returns the block that contained the step at `cursor`, and the step's index. Of several blocks, returns
     /// the most recent.
     pub(crate) fn find_step(&self, cursor: StepCursor) -> Option<(&Arc<ReorgedBlock>, usize)> {
-        let found = self.find_map(cursor.number, |block| block.steps().holds(cursor).then_some(block))?;
-        Some((found, usize::try_from(cursor.index).ok()?))
+        let block = self.find_map(cursor.number, |block| block.steps().holds(cursor).then_some(block))?;
+        Some((block, usize::try_from(cursor.index).ok()?))
     }
 
     /// Returns the block that had this hash in its final form.
@@ -149,8 +149,8 @@ mod tests {
         reorged.add(block(2, 0));
         reorged.add(block(1, 7));
         let cursor = block(1, 0).steps().last();
-        let (found, index) = reorged.find_step(cursor).unwrap();
-        assert_eq!((index, found.block().receipts[0].logs[0].data.data.len()), (0, 7));
+        let (newest, index) = reorged.find_step(cursor).unwrap();
+        assert_eq!((index, newest.block().receipts[0].logs[0].data.data.len()), (0, 7));
         assert!(reorged.find_step(StepCursor { index: 1, ..cursor }).is_none());
         assert!(reorged.find_step(StepCursor { number: 2, ..cursor }).is_none());
     }

@@ -167,7 +167,7 @@ impl SealedBlocks {
     pub fn counts(&self, number: u64) -> Result<Option<BlockCounts>, StateError> {
         match self.older(number) {
             Some(archive) => archive.counts(number),
-            None => Ok(self.in_memory(number).map(|found| BlockCounts::new(found))),
+            None => Ok(self.in_memory(number).map(|block| BlockCounts::new(block))),
         }
     }
 
@@ -183,14 +183,14 @@ impl SealedBlocks {
         if let Some(archive) = self.older(number) {
             return archive.block(number);
         }
-        let Some(found) = self.in_memory(number) else { return Ok(None) };
-        let forgotten = found.steps.is_empty();
+        let Some(block) = self.in_memory(number) else { return Ok(None) };
+        let forgotten = block.steps.is_empty();
         let archive = self.archive().filter(|archive| forgotten && archive.confirmed() >= Some(number));
         match archive.map(|archive| archive.history().steps(number)).transpose()?.flatten() {
             Some(steps) if !steps.is_empty() => {
-                Ok(Some(Arc::new(ExecutedBlock { steps, ..(**found).clone() })))
+                Ok(Some(Arc::new(ExecutedBlock { steps, ..(**block).clone() })))
             }
-            _ => Ok(Some(found.clone())),
+            _ => Ok(Some(block.clone())),
         }
     }
 
@@ -209,7 +209,7 @@ impl SealedBlocks {
         }
         match self.older(number) {
             Some(archive) => archive.hash(number),
-            None => Ok(self.in_memory(number).map(|found| found.block.hash)),
+            None => Ok(self.in_memory(number).map(|block| block.block.hash)),
         }
     }
 
@@ -217,9 +217,9 @@ impl SealedBlocks {
     /// no such block exists.
     pub fn truncate(&mut self, number: u64) -> Result<Option<Vec<Arc<ExecutedBlock>>>, StateError> {
         let Some(head) = self.block(number)? else { return Ok(None) };
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for after in number + 1..=self.latest().number() {
-            gone.extend(self.with_steps(after)?);
+            removed.extend(self.with_steps(after)?);
         }
         while self.latest().number() > number {
             self.hashes.pop_back();
@@ -230,7 +230,7 @@ impl SealedBlocks {
                 self.push(head.clone());
             }
         }
-        Ok(Some(gone))
+        Ok(Some(removed))
     }
 
     /// Drops the table of steps of a block in memory. Returns the block with its steps.

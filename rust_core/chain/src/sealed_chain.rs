@@ -40,11 +40,11 @@ pub fn sealed_chain<E>(
 /// Returns the sealed blocks of the chain that results from the first `next` appends of a journal, like
 /// [`sealed_chain`].
 pub fn sealed_until(
-    past: &JournalReader,
+    journal: &JournalReader,
     next: u64,
     genesis: B256,
 ) -> Result<Option<Vec<SealedPosition>>, JournalError> {
-    let appends = past.up_to(next).raw_appends(0)?;
+    let appends = journal.up_to(next).raw_appends(0)?;
     let appends = appends.map(|append| {
         let append = append?;
         // Records that cannot be decoded name no block.

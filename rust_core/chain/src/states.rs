@@ -63,7 +63,7 @@ impl StateStore for States {
         match self.reader.code(hash) {
             Err(StateError::ViewGone) => match self.newest()?.code(hash)? {
                 None => Err(StateError::ViewGone),
-                found => Ok(found),
+                code => Ok(code),
             },
             answer => answer,
         }

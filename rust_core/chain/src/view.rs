@@ -187,9 +187,9 @@ impl View {
         if counts.hash == *hash {
             return Ok(Some(counts.logs));
         }
-        let Some(found) = self.at(number)? else { return Ok(None) };
-        let step = found.steps.iter().find(|step| step.hash == *hash);
-        Ok(step.map(|step| found.block.log_count(step.transactions)))
+        let Some(block) = self.at(number)? else { return Ok(None) };
+        let step = block.steps.iter().find(|step| step.hash == *hash);
+        Ok(step.map(|step| block.block.log_count(step.transactions)))
     }
 
     /// Returns the number of the safe block.
@@ -255,22 +255,22 @@ impl View {
     pub fn transaction(&self, hash: &B256) -> Result<Option<(Arc<ExecutedBlock>, usize)>, StateError> {
         let Some(position) = self.transaction_position(hash)? else { return Ok(None) };
         let Some(block) = self.at(position.number)? else { return Ok(None) };
-        let found = block.block.transactions.get(position.index);
-        let found = found.is_some_and(|transaction| transaction.hash() == *hash);
-        Ok(found.then_some((block, position.index)))
+        let transaction = block.block.transactions.get(position.index);
+        let has_hash = transaction.is_some_and(|transaction| transaction.hash() == *hash);
+        Ok(has_hash.then_some((block, position.index)))
     }
 
     /// Returns the position of the transaction with this hash. It may be ahead of this view.
     pub fn transaction_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
-        let found = self.any_transaction_position(hash)?;
-        Ok(found.filter(|position| self.is_visible(*position)))
+        let position = self.any_transaction_position(hash)?;
+        Ok(position.filter(|position| self.is_visible(*position)))
     }
 
     /// Returns the position of the transaction with this hash, in every mode.
     pub(crate) fn any_transaction_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         match (self.lookup.transaction(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.transaction(hash),
-            (found, _) => Ok(found),
+            (position, _) => Ok(position),
         }
     }
 
@@ -300,11 +300,11 @@ impl View {
             let index = usize::try_from(self.pending_index).unwrap_or(usize::MAX);
             return Ok(Some(Position { number: self.pending.number(), index }));
         }
-        let found = match (self.lookup.step(hash), self.sealed.archive()) {
+        let position = match (self.lookup.step(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.step(hash)?,
-            (found, _) => found,
+            (position, _) => position,
         };
-        Ok(found.filter(|position| self.is_visible(*position)))
+        Ok(position.filter(|position| self.is_visible(*position)))
     }
 
     fn by_hash(&self, hash: &B256, require_canonical: bool) -> Result<Arc<ExecutedBlock>, ResolveError> {
@@ -358,8 +358,9 @@ impl PendingHead for View {
 
     fn is_preconfirmed(&self, hash: &B256) -> bool {
         let Some(position) = self.lookup.transaction(hash) else { return false };
-        let found = || self.pending.block.transactions.get(position.index);
-        position.number == self.pending.number() && found().is_some_and(|found| found.hash() == *hash)
+        let transaction = || self.pending.block.transactions.get(position.index);
+        position.number == self.pending.number()
+            && transaction().is_some_and(|transaction| transaction.hash() == *hash)
     }
 
     fn optimism(&self) -> Option<OptimismHead> {

@@ -39,8 +39,8 @@ impl View {
     pub fn open_transaction(&self, hash: &B256) -> Result<Option<Arc<Transaction>>, StateError> {
         let position = self.any_transaction_position(hash)?;
         let index = position.filter(|position| self.is_open(*position)).map(|position| position.index);
-        let found = index.and_then(|index| self.pending.block.transactions.get(index));
-        Ok(found.filter(|transaction| transaction.hash() == *hash).cloned())
+        let transaction = index.and_then(|index| self.pending.block.transactions.get(index));
+        Ok(transaction.filter(|transaction| transaction.hash() == *hash).cloned())
     }
 
     /// Returns the block that `id` means in the mode of this view.

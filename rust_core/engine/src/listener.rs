@@ -174,9 +174,9 @@ mod tests {
         let mut strangers: Vec<_> = (0..3 * PLACES).map(|_| connect(&listener)).collect();
         let mut caller = connect(&listener);
         assert!(is_answered(&mut caller, b'k'));
-        let gone = strangers.len() - (PLACES - 1);
-        assert!(strangers[..gone].iter_mut().all(is_closed));
-        assert!(strangers[gone..].iter_mut().all(|stranger| is_answered(stranger, b's')));
+        let closed = strangers.len() - (PLACES - 1);
+        assert!(strangers[..closed].iter_mut().all(is_closed));
+        assert!(strangers[closed..].iter_mut().all(|stranger| is_answered(stranger, b's')));
     }
 
     #[test]

@@ -162,8 +162,8 @@ pub fn decode_envelopes(raw: &[Bytes]) -> Result<Vec<Envelope>, (usize, String)>
 /// Checks that the blob hashes of the transactions are those that came with the payload, in order (EIP-4844).
 fn check_versioned_hashes(envelopes: &[Envelope], given: &[B256]) -> Result<(), String> {
     use alloy_consensus::Transaction as _;
-    let found = envelopes.iter().filter_map(|one| one.blob_versioned_hashes()).flatten();
-    if found.eq(given.iter()) {
+    let hashes = envelopes.iter().filter_map(|one| one.blob_versioned_hashes()).flatten();
+    if hashes.eq(given.iter()) {
         Ok(())
     } else {
         Err("the versioned hashes are not those of the blobs of the transactions".to_owned())

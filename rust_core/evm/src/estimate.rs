@@ -177,11 +177,11 @@ mod tests {
     /// Returns the estimate if all limits from `low` on suffice, and the number of runs of the search.
     fn run(spent: u64, limit: u64, low: u64) -> (u64, u32) {
         let mut runs = 0;
-        let found = search(spent, limit, |gas| {
+        let estimate = search(spent, limit, |gas| {
             runs += 1;
             Ok(gas >= low)
         });
-        (found.unwrap(), runs)
+        (estimate.unwrap(), runs)
     }
 
     #[test]
@@ -189,17 +189,17 @@ mod tests {
         // The same holds with a refund: it comes after the gas spent.
         assert_eq!(run(51_000, 30_000_000, 51_000), (51_000, 1));
         // A call passes on 63/64 of the gas.
-        let (found, runs) = run(500_000, 30_000_000, 507_000);
-        assert!((507_000..=514_605).contains(&found) && runs <= 3, "{found} in {runs} runs");
+        let (estimate, runs) = run(500_000, 30_000_000, 507_000);
+        assert!((507_000..=514_605).contains(&estimate) && runs <= 3, "{estimate} in {runs} runs");
     }
 
     proptest! {
         #[test]
         fn an_estimate_finds_any_gas_threshold(spent in 21_000u64..30_000_000, least in 21_000u64..30_000_000) {
-            let (found, runs) = run(spent, 30_000_000, least);
+            let (estimate, runs) = run(spent, 30_000_000, least);
             let least = least.max(spent);
-            prop_assert!(found >= least);
-            prop_assert!(u128::from(found) * 1000 <= u128::from(least) * 1015);
+            prop_assert!(estimate >= least);
+            prop_assert!(u128::from(estimate) * 1000 <= u128::from(least) * 1015);
             prop_assert!(runs <= 25, "{runs} runs");
         }
     }

@@ -41,13 +41,13 @@ impl AppendRange {
         read: impl FnOnce(&ScannedAppend<'_>) -> Result<T, JournalError>,
     ) -> Result<Option<(u64, T)>, JournalError> {
         loop {
-            let Some(found) = self.scanner.next()? else { return Ok(None) };
-            let sequence = found.header.chain.sequence;
+            let Some(append) = self.scanner.next()? else { return Ok(None) };
+            let sequence = append.header.chain.sequence;
             if sequence >= self.range.end {
                 return Ok(None);
             }
             if sequence >= self.range.start {
-                return Ok(Some((sequence, read(&found)?)));
+                return Ok(Some((sequence, read(&append)?)));
             }
         }
     }

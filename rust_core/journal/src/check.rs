@@ -86,7 +86,7 @@ pub(crate) struct JournalExamination {
 
 pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExamination, JournalError> {
     let recorded = match read_end(&*disk, dir) {
-        Ok(found) => found.map(|found| found.mark),
+        Ok(content) => content.map(|content| content.mark),
         Err(JournalError::EndDamaged { .. }) => None,
         Err(other) => return Err(other),
     };
@@ -95,26 +95,26 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<JournalExaminat
     let mut report = JournalReport::default();
     let mut unreadable = None;
     let fault = loop {
-        let found = match scanner.next() {
-            Ok(Some(found)) => found,
+        let append = match scanner.next() {
+            Ok(Some(append)) => append,
             Ok(None) => break None,
             Err(JournalError::Corrupt { position, reason }) => break Some(SegmentFault { position, reason }),
             Err(other) => return Err(other),
         };
-        end_check.observe(&found);
-        match decode_records(found.records, found.header.records) {
+        end_check.observe(&append);
+        match decode_records(append.records, append.header.records) {
             Ok(records) => {
                 report.appends += 1;
-                report.records += u64::from(found.header.records);
-                report.bytes += found.header.padded();
+                report.records += u64::from(append.header.records);
+                report.bytes += append.header.padded();
                 for record in &records {
                     report.follow(record);
                 }
             }
             Err((index, reason)) => {
-                unreadable = Some(found.header.chain);
+                unreadable = Some(append.header.chain);
                 let reason = format!("record {index} of a whole append cannot be read: {reason}");
-                break Some(SegmentFault { position: found.position, reason });
+                break Some(SegmentFault { position: append.position, reason });
             }
         }
     };

@@ -51,7 +51,7 @@ impl RecordedEnd {
         put(&state.to_le_bytes());
         put(&self.count.to_le_bytes());
         put(&self.epoch.to_le_bytes());
-        put(&self.writer);
+        put(&self.writer_id);
         put(&self.next.to_le_bytes());
         put(self.hash.as_slice());
         put(&self.repaired_at.unwrap_or(NONE).to_le_bytes());
@@ -76,9 +76,9 @@ impl RecordedEnd {
         if slot.len() < SLOT || magic != *MAGIC || check != crc32c::crc32c(&slot[..CHECK]) {
             return Ok(None);
         }
-        let found = u32::from_le_bytes(input.bytes());
-        if found > FORMAT {
-            return Err(JournalError::NewerFormat { found, supported: FORMAT });
+        let version = u32::from_le_bytes(input.bytes());
+        if version > FORMAT {
+            return Err(JournalError::NewerFormat { version, supported: FORMAT });
         }
         let state = match u32::from_le_bytes(input.bytes()) {
             0 => EndState::Open,
@@ -88,7 +88,7 @@ impl RecordedEnd {
         };
         let count = input.number();
         let epoch = input.number();
-        let writer = input.bytes();
+        let writer_id = input.bytes();
         let next = input.number();
         let hash = B256::from(input.bytes());
         let repaired_at = Some(input.number()).filter(|number| *number != NONE);
@@ -101,7 +101,7 @@ impl RecordedEnd {
         };
         let repaired_end = input.number();
         let resumed = input.bytes() == [1];
-        Ok(Some(Self { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count }))
+        Ok(Some(Self { state, epoch, writer_id, next, hash, repaired_at, repaired_end, resumed, tip, count }))
     }
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn read_end(disk: &dyn Disk, dir: &Path) -> Result<Option<EndFileCont
 /// # Errors
 /// [`JournalError::EndDamaged`] when neither copy can be read.
 pub fn recorded_end(dir: &Path, disk: &dyn Disk) -> Result<Option<RecordedEnd>, JournalError> {
-    Ok(read_end(disk, dir)?.map(|found| found.mark))
+    Ok(read_end(disk, dir)?.map(|content| content.mark))
 }
 
 /// Removes the mark of the journal in `dir`, durably. Afterwards no end is recorded.
@@ -191,7 +191,7 @@ impl EndFileWriter {
         dir: &Path,
         before: Option<RecordedEnd>,
         (state, chain, tip): (EndState, ChainLink, ChainTip),
-        writer: [u8; 16],
+        writer_id: [u8; 16],
         discarded: u64,
     ) -> Result<Self, JournalError> {
         let (repaired_at, repaired_end) = match (state, before) {
@@ -211,8 +211,18 @@ impl EndFileWriter {
         let epoch = before.map_or(0, |mark| mark.epoch).saturating_add(1);
         let (next, hash) = (chain.sequence, chain.previous);
         let count = before.map_or(0, |mark| mark.count);
-        let mark =
-            RecordedEnd { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count };
+        let mark = RecordedEnd {
+            state,
+            epoch,
+            writer_id,
+            next,
+            hash,
+            repaired_at,
+            repaired_end,
+            resumed,
+            tip,
+            count,
+        };
         let path = end_path(dir);
         let opened = match disk.open(&path, true) {
             Ok(file) => Some(file),
@@ -300,7 +310,7 @@ impl EndFileWriter {
         let mut slots = [0; 2 * SLOT];
         read_up_to(&*self.file, &mut slots, 0).map_err(JournalError::io("read", &self.path))?;
         for slot in slots.chunks(SLOT) {
-            if slot[WRITER..WRITER + 16] == self.mark.writer {
+            if slot[WRITER..WRITER + 16] == self.mark.writer_id {
                 continue;
             }
             let other = RecordedEnd::decode(slot)?;
@@ -337,7 +347,7 @@ mod tests {
         RecordedEnd {
             state: EndState::Closed,
             epoch: 3,
-            writer: [7; 16],
+            writer_id: [7; 16],
             next: 12,
             hash: B256::repeat_byte(1),
             repaired_at: Some(4),
@@ -370,7 +380,7 @@ mod tests {
         let check = crc32c::crc32c(&slot[..CHECK]);
         slot[CHECK..].copy_from_slice(&check.to_le_bytes());
         let error = RecordedEnd::decode(&slot).unwrap_err();
-        assert!(matches!(error, JournalError::NewerFormat { found: 2, supported: 1 }), "{error}");
+        assert!(matches!(error, JournalError::NewerFormat { version: 2, supported: 1 }), "{error}");
     }
 
     #[test]
@@ -386,9 +396,9 @@ mod tests {
             let mut damaged = intact.clone();
             damaged[at] ^= 1;
             disk.set_content(&path, &damaged);
-            let found = read_end(&disk, dir).unwrap().unwrap();
-            assert_eq!(found.damaged, Some(if at < SLOT { 0 } else { SECTOR }));
-            assert_eq!((found.mark.next, found.mark.hash), (12, B256::repeat_byte(1)));
+            let content = read_end(&disk, dir).unwrap().unwrap();
+            assert_eq!(content.damaged, Some(if at < SLOT { 0 } else { SECTOR }));
+            assert_eq!((content.mark.next, content.mark.hash), (12, B256::repeat_byte(1)));
         }
         disk.set_content(&path, &[0; 2 * SLOT]);
         assert!(matches!(read_end(&disk, dir), Err(JournalError::EndDamaged { .. })));

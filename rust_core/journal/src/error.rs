@@ -58,25 +58,25 @@ pub enum JournalError {
     Fenced { ours: u64, epoch: Option<u64> },
     /// The open file was truncated: acknowledged appends are missing.
     #[error(
-        "journal: {} was truncated to {found} bytes during a write, {expected} are in use: writing stopped",
+        "journal: {} was truncated to {length} bytes during a write, {expected} are in use: writing stopped",
         path.display()
     )]
-    Shortened { path: PathBuf, found: u64, expected: u64 },
+    Shortened { path: PathBuf, length: u64, expected: u64 },
     /// The open file was renamed, replaced or removed.
     #[error("journal: {} was moved, replaced or removed: writing stopped", path.display())]
     Moved { path: PathBuf },
-    #[error("journal belongs to another chain: found {found}, expected {expected}")]
-    WrongChain { found: Identity, expected: Identity },
-    #[error("journal has format version {found}, newer than the supported version {supported}")]
-    NewerFormat { found: u32, supported: u32 },
+    #[error("journal belongs to another chain: found {identity}, expected {expected}")]
+    WrongChain { identity: Identity, expected: Identity },
+    #[error("journal has format version {version}, newer than the supported version {supported}")]
+    NewerFormat { version: u32, supported: u32 },
     #[error("journal {} {UNRELEASED}", path.display())]
     Unreleased { path: PathBuf },
     /// The append was rejected before anything was written: the journal stays usable.
     #[error("journal: an append of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge { bytes: usize, limit: usize },
     /// Another machine writes the chain now: none of the records was made visible.
-    #[error("another sequencer writes the chain now: {owner}")]
-    Superseded { owner: String },
+    #[error("another sequencer writes the chain now: {leader}")]
+    Superseded { leader: String },
     /// The node is stopping and does not wait for the quorum any longer. The append may exist there.
     #[error("the node stopped while the quorum of the journal was not reachable")]
     Interrupted,

@@ -48,9 +48,9 @@ impl JournalReader {
         last: u64,
         visit: &mut dyn FnMut(u64, Vec<RecordSummary>),
     ) -> Result<(), JournalError> {
-        self.visit_appends(last, |found| {
-            let outlines = found.read(summarize_records)?;
-            visit(found.header.chain.sequence, outlines);
+        self.visit_appends(last, |append| {
+            let outlines = append.read(summarize_records)?;
+            visit(append.header.chain.sequence, outlines);
             Ok(())
         })
     }
@@ -58,10 +58,10 @@ impl JournalReader {
     /// Passes the appends with these sequence numbers to `visit`, in order.
     pub fn read(&self, sequences: &BTreeSet<u64>, visit: &mut dyn FnMut(Append)) -> Result<(), JournalError> {
         let Some(&last) = sequences.last() else { return Ok(()) };
-        self.visit_appends(last, |found| {
-            let sequence = found.header.chain.sequence;
+        self.visit_appends(last, |append| {
+            let sequence = append.header.chain.sequence;
             if sequences.contains(&sequence) {
-                visit(Append { sequence, records: found.decode()? });
+                visit(Append { sequence, records: append.decode()? });
             }
             Ok(())
         })

@@ -169,9 +169,9 @@ impl LocalJournal {
 
     /// Checks that the file still contains the bytes that were written to it.
     fn check_length(&self) -> Result<(), JournalError> {
-        let found = self.file.size().map_err(JournalError::io("read the length of", &self.path))?;
-        if found < self.offset {
-            return Err(JournalError::Shortened { path: self.path.clone(), found, expected: self.offset });
+        let length = self.file.size().map_err(JournalError::io("read the length of", &self.path))?;
+        if length < self.offset {
+            return Err(JournalError::Shortened { path: self.path.clone(), length, expected: self.offset });
         }
         Ok(())
     }

@@ -107,9 +107,9 @@ impl Iterator for RawAppends {
     type Item = Result<RawAppend, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next(|found| {
-            let (sequence, count) = (found.header.chain.sequence, found.header.records);
-            Ok(RawAppend::new(sequence, count, found.records.to_vec()))
+        self.0.next(|append| {
+            let (sequence, count) = (append.header.chain.sequence, append.header.records);
+            Ok(RawAppend::new(sequence, count, append.records.to_vec()))
         })
     }
 }

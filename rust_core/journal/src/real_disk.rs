@@ -71,15 +71,15 @@ impl RealFile {
         if let Some(inode) = self.inode.get() {
             return Ok(*inode);
         }
-        let found = self.file.metadata()?;
-        Ok(*self.inode.get_or_init(|| (found.dev(), found.ino())))
+        let metadata = self.file.metadata()?;
+        Ok(*self.inode.get_or_init(|| (metadata.dev(), metadata.ino())))
     }
 }
 
 impl DiskFile for RealFile {
     fn is_at(&self, path: &Path) -> io::Result<bool> {
-        let found = fs::metadata(path)?;
-        Ok(self.inode()? == (found.dev(), found.ino()))
+        let metadata = fs::metadata(path)?;
+        Ok(self.inode()? == (metadata.dev(), metadata.ino()))
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -51,7 +51,7 @@ pub struct RecordedEnd {
     /// Number of times that the journal was opened for writing.
     pub epoch: u64,
     /// Random number of the newest writer.
-    pub writer: [u8; 16],
+    pub writer_id: [u8; 16],
     /// Sequence number after the newest append.
     pub next: u64,
     /// Hash of the newest append.

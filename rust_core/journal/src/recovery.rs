@@ -96,11 +96,11 @@ fn recover(
     let recorded = read_end(&*disk, dir)?;
     let mut scanner = SegmentScanner::new(disk.clone(), dir, Some(options.identity))?;
     let mut recovery = Recovery::default();
-    let mut end_check = RecordedEndCheck::new(recorded.map(|found| found.mark));
-    while let Some(found) = scanner.next()? {
+    let mut end_check = RecordedEndCheck::new(recorded.map(|content| content.mark));
+    while let Some(append) = scanner.next()? {
         recovery.appends += 1;
-        recovery.records += u64::from(found.header.records);
-        end_check.observe(&found);
+        recovery.records += u64::from(append.header.records);
+        end_check.observe(&append);
     }
     let end = scanner.end().expect("the walk has ended");
     let chain = scanner.chain().unwrap_or(ChainLink { sequence: 0, previous: options.identity.genesis });
@@ -123,9 +123,10 @@ fn recover(
         segments.push((header.number, chain.sequence));
     }
     recovery.segments = segments.len() as u64;
-    let writer = writer_id(&options, recorded.map(|found| found.mark));
+    let writer_id = writer_id(&options, recorded.map(|content| content.mark));
     let state = (EndState::Open, chain, end_check.tip);
-    let end_file = EndFileWriter::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
+    let end_file =
+        EndFileWriter::take_over(&*disk, dir, recorded.map(|content| content.mark), state, writer_id, 0)?;
     let journal = LocalJournal {
         end_file,
         path: dir.join(segment_name(header.number)),
@@ -166,34 +167,34 @@ pub(crate) fn writer_id(options: &JournalOptions, before: Option<RecordedEnd>) -
 pub(crate) struct RecordedEndCheck {
     mark: Option<RecordedEnd>,
     /// Hash in the journal of the append that the mark names.
-    found: Option<B256>,
+    hash_at_mark: Option<B256>,
     /// The newest block and step.
     pub tip: ChainTip,
 }
 
 impl RecordedEndCheck {
     pub(crate) fn new(mark: Option<RecordedEnd>) -> Self {
-        Self { mark, found: None, tip: mark.map_or_else(ChainTip::default, |mark| mark.tip) }
+        Self { mark, hash_at_mark: None, tip: mark.map_or_else(ChainTip::default, |mark| mark.tip) }
     }
 
-    pub(crate) fn observe(&mut self, found: &ScannedAppend<'_>) {
-        let next = found.header.next();
+    pub(crate) fn observe(&mut self, append: &ScannedAppend<'_>) {
+        let next = append.header.next();
         let Some(mark) = &self.mark else {
             // The first opening by a program that records the end.
-            self.apply(found);
+            self.apply(append);
             return;
         };
         if next.sequence == mark.next {
-            self.found = Some(next.previous);
+            self.hash_at_mark = Some(next.previous);
         }
         if next.sequence > mark.next {
-            self.apply(found);
+            self.apply(append);
         }
     }
 
-    fn apply(&mut self, found: &ScannedAppend<'_>) {
+    fn apply(&mut self, append: &ScannedAppend<'_>) {
         // Records that cannot be decoded are an error of the replay.
-        for record in &found.decode().unwrap_or_default() {
+        for record in &append.decode().unwrap_or_default() {
             self.tip.apply(record);
         }
     }
@@ -217,8 +218,8 @@ impl RecordedEndCheck {
                 mark: Box::new(mark),
             });
         }
-        let found = if mark.next == chain.sequence { Some(chain.previous) } else { self.found };
-        match found {
+        let hash = if mark.next == chain.sequence { Some(chain.previous) } else { self.hash_at_mark };
+        match hash {
             Some(hash) if hash != mark.hash => {
                 Err(JournalError::OtherHistory { path: end_path(dir), mark: Box::new(mark) })
             }

@@ -73,7 +73,7 @@ pub fn plan_repair(
 ) -> Result<(JournalReport, Option<JournalRepairPlan>), JournalError> {
     let JournalExamination { report, chain, end, compared } = examine(dir, disk.clone())?;
     let (recorded, end_damaged) = match read_end(&*disk, dir) {
-        Ok(found) => (found.map(|found| found.mark), false),
+        Ok(content) => (content.map(|content| content.mark), false),
         Err(JournalError::EndDamaged { .. }) => (None, true),
         Err(other) => return Err(other),
     };
@@ -137,7 +137,7 @@ fn first_sound_sequence(disk: &Arc<dyn Disk>, dir: &Path, number: u64) -> Result
     let mut walk = SegmentScanner::new(disk.clone(), dir, None)?.starting_at(number);
     loop {
         match walk.next() {
-            Ok(Some(found)) if found.decode().is_ok() => {}
+            Ok(Some(append)) if append.decode().is_ok() => {}
             Ok(None) => return Ok(walk.visited_segments().first().map(|&(_, first)| first)),
             Ok(Some(_)) | Err(JournalError::Corrupt { .. }) => return Ok(None),
             Err(other) => return Err(other),
@@ -182,7 +182,7 @@ impl JournalRepairPlan {
         // here.
         let Some(chain) = chain else { return remove_end(&**disk, dir) };
         let before = match read_end(&**disk, dir) {
-            Ok(found) => found.map(|found| found.mark),
+            Ok(content) => content.map(|content| content.mark),
             Err(JournalError::EndDamaged { .. }) => None,
             Err(other) => return Err(other),
         };
@@ -192,9 +192,16 @@ impl JournalRepairPlan {
             transactions: 0,
         };
         // No process writes with this number.
-        let writer = [0; 16];
-        EndFileWriter::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until)
-            .map(drop)
+        let writer_id = [0; 16];
+        EndFileWriter::take_over(
+            &**disk,
+            dir,
+            before,
+            (EndState::Repaired, chain, tip),
+            writer_id,
+            self.until,
+        )
+        .map(drop)
     }
 
     /// Removes segments, each durably before the next, so that no gap appears.

@@ -28,6 +28,6 @@ impl Iterator for AppendReplay {
     type Item = Result<Append, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next(|found| Ok(Append { sequence: found.header.chain.sequence, records: found.decode()? }))
+        self.0.next(|append| Ok(Append { sequence: append.header.chain.sequence, records: append.decode()? }))
     }
 }

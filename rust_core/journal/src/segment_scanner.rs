@@ -134,7 +134,7 @@ impl SegmentScanner {
 
     /// Returns the same scan, started at segment `number` instead of the oldest.
     pub(crate) fn starting_at(mut self, number: u64) -> Self {
-        self.numbers.retain(|found| *found >= number);
+        self.numbers.retain(|segment| *segment >= number);
         self
     }
 
@@ -241,7 +241,7 @@ impl SegmentScanner {
         let mut file = SegmentFile::open(&*self.disk, &self.dir, number)?;
         match file.header()? {
             SegmentSector::Valid(header) => self.begin_segment(number, file, header),
-            SegmentSector::Newer(found) => Err(JournalError::NewerFormat { found, supported: FORMAT }),
+            SegmentSector::Newer(version) => Err(JournalError::NewerFormat { version, supported: FORMAT }),
             SegmentSector::Unreleased => {
                 Err(JournalError::Unreleased { path: self.dir.join(segment_name(number)) })
             }
@@ -277,7 +277,7 @@ impl SegmentScanner {
         let expected = *self.identity.get_or_insert(header.identity);
         if header.identity != expected {
             return Err(match self.current {
-                None => JournalError::WrongChain { found: header.identity, expected },
+                None => JournalError::WrongChain { identity: header.identity, expected },
                 Some(_) => corrupt(start, &format!("the segment belongs to {}", header.identity)),
             });
         }

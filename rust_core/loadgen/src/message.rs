@@ -129,14 +129,14 @@ mod tests {
     use super::*;
 
     fn all(data: &[u8]) -> Result<Vec<Vec<u8>>, BadMessage> {
-        let (mut reader, mut at, mut found) = (MessageReader::default(), 0, Vec::new());
+        let (mut reader, mut at, mut messages) = (MessageReader::default(), 0, Vec::new());
         while let Some((message, end)) = reader.read(&data[at..])? {
             if let Message::Data(text) = message {
-                found.push(text.to_vec());
+                messages.push(text.to_vec());
             }
             at += end;
         }
-        Ok(found)
+        Ok(messages)
     }
 
     #[test]

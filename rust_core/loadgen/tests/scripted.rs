@@ -178,8 +178,8 @@ fn each_connection_sends_a_request_in_a_run_that_is_over_at_once() {
             stream.write_all(GOOD).unwrap();
         }
     });
-    let found = metrics(&Plan { connections: 3, length: Duration::ZERO, ..plan(address, Pace::Closed) });
-    assert_eq!((found.answered, found.errors, found.unanswered), (3, 0, 0));
+    let report = metrics(&Plan { connections: 3, length: Duration::ZERO, ..plan(address, Pace::Closed) });
+    assert_eq!((report.answered, report.errors, report.unanswered), (3, 0, 0));
 }
 
 #[test]

@@ -81,8 +81,8 @@ mod tests {
         let (first, second) = (activity.wait_for_disk(), activity.wait_for_disk());
         drop(first);
         assert!(activity.is_on_disk());
-        let found = activity.thread().expect("Linux shows the ids of threads");
-        assert!(std::path::Path::new(&format!("/proc/self/task/{found}")).exists());
+        let thread = activity.thread().expect("Linux shows the ids of threads");
+        assert!(std::path::Path::new(&format!("/proc/self/task/{thread}")).exists());
         drop((second, working));
         assert_eq!((activity.thread(), activity.is_on_disk()), (None, false));
     }

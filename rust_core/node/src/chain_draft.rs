@@ -72,10 +72,10 @@ impl ChainDraft {
 
     /// Unwinds to sealed block `number` and leaves no block open.
     pub fn unwind(&mut self, number: u64) -> Result<(), ChainError> {
-        let gone = self.chain.unwind(number)?;
+        let reorged = self.chain.unwind(number)?;
         self.records.push(Record::Unwind { number, hash: self.chain.latest().block.hash });
         // Only L1 or the driver can include a deposit again.
-        let returning = gone.into_iter().filter(|transaction| transaction.envelope().deposit().is_none());
+        let returning = reorged.into_iter().filter(|transaction| transaction.envelope().deposit().is_none());
         self.returning.get_or_insert_default().extend(returning);
         Ok(())
     }

@@ -24,8 +24,8 @@ pub(crate) fn record(datadir: &Path, sequence: u64) -> Result<(), DataDirError> 
 /// Fails if the file cannot be read or is damaged.
 pub(crate) fn read(datadir: &Path) -> Result<Option<u64>, DataDirError> {
     let path = datadir.join(FILE);
-    let found = checked_file::read(&path, checked_file::unseal);
-    let Some(content) = found.map_err(|error| DataDirError::io("read", &path, &error))? else {
+    let unsealed = checked_file::read(&path, checked_file::unseal);
+    let Some(content) = unsealed.map_err(|error| DataDirError::io("read", &path, &error))? else {
         return Ok(None);
     };
     let damaged = || DamagedFile { path: path.clone(), mismatch: Mismatch { offset: None } }.into();

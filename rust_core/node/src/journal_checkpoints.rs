@@ -37,8 +37,8 @@ impl JournalCheckpoints {
     /// Returns the append before which nothing is needed any more, given that the store has all blocks up to
     /// `confirmed`. Drops the marks before it.
     pub fn passed(&mut self, confirmed: u64) -> Option<u64> {
-        let past = |mark: &JournalCheckpoint| mark.number.saturating_add(self.retention) <= confirmed;
-        let count = self.list.iter().take_while(|mark| past(mark)).count();
+        let is_expired = |mark: &JournalCheckpoint| mark.number.saturating_add(self.retention) <= confirmed;
+        let count = self.list.iter().take_while(|mark| is_expired(mark)).count();
         self.list.drain(..count.saturating_sub(1));
         self.list.front().filter(|_| count > 0).map(|mark| mark.sequence)
     }

@@ -221,8 +221,8 @@ fn lost(
     let options = store.options();
     let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let past = JournalReader::new(journal.folder().to_owned(), disk, identity, u64::MAX);
+    let journal_reader = JournalReader::new(journal.folder().to_owned(), disk, identity, u64::MAX);
     let mark = journal.recorded_end().ok().flatten();
     let next = report.first_sequence.saturating_add(report.appends);
-    ChainLoss::find(&store, &past, next, mark.as_ref())
+    ChainLoss::find(&store, &journal_reader, next, mark.as_ref())
 }

@@ -29,12 +29,12 @@ impl Sequencer {
     /// Adds an append of another process. It is durable on return, but not shown: see
     /// [`Self::show_replicated`].
     pub(crate) fn add_append(&mut self, append: &RawAppend, check: AppendCheck) -> Result<(), CopyError> {
-        let (found, wanted) = (append.sequence, self.next_sequence());
-        if found != wanted {
-            return Err(ApplyError::OutOfOrder { found, wanted }.into());
+        let (sequence, wanted) = (append.sequence, self.next_sequence());
+        if sequence != wanted {
+            return Err(ApplyError::OutOfOrder { found: sequence, wanted }.into());
         }
         if !append.is_consistent() {
-            return Err(ApplyError::ContentHash { sequence: found }.into());
+            return Err(ApplyError::ContentHash { sequence }.into());
         }
         let records = append.decode().map_err(ApplyError::from)?.records;
         match check {

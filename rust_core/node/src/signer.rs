@@ -61,12 +61,12 @@ pub(crate) fn admit_signer(
         }
         (true, _) => StepSigner::draft(path, chain_id, (environment.secret)())?,
     };
-    let found = signer.address();
+    let address = signer.address();
     if let Some(expected) = expected
-        && expected != found
+        && expected != address
         && !settings.new_sequencer_key
     {
-        return Err(KeyError::OtherSigner { path: path.to_owned(), found, expected }.into());
+        return Err(KeyError::OtherSigner { path: path.to_owned(), found: address, expected }.into());
     }
     // The recovered signer is assumed to have signed from the first block.
     let first = match (identity.signers.is_empty(), expected) {
@@ -74,13 +74,13 @@ pub(crate) fn admit_signer(
         _ => None,
     };
     identity.signers.extend(first);
-    let changed = identity.signer() != Some(found);
+    let changed = identity.signer() != Some(address);
     if changed {
         let first_block = store.head()?.map_or(0, |head| head.number.saturating_add(1));
         if let Some(expected) = expected {
-            tracing::warn!(before = %expected, now = %found, first_block, "steps have a new signer");
+            tracing::warn!(before = %expected, now = %address, first_block, "steps have a new signer");
         }
-        identity.signers.push(SignerSince { address: found, first_block });
+        identity.signers.push(SignerSince { address, first_block });
     }
     if changed || !recorded || first.is_some() {
         identity.write(datadir.path())?;
@@ -116,10 +116,10 @@ fn newest_in_journal(
     disk: Arc<dyn Disk>,
 ) -> Result<Option<Signed>, NodeError> {
     let identity = Identity { chain_id, genesis: store.options().genesis };
-    let past = JournalReader::new(datadir.journal(), disk, identity, u64::MAX);
+    let journal_reader = JournalReader::new(datadir.journal(), disk, identity, u64::MAX);
     let mut newest = None;
     // Opening the journal reports damage; the search uses the appends before it.
-    let Ok(appends) = past.raw_appends(store.progress()?.journal_sequence) else { return Ok(None) };
+    let Ok(appends) = journal_reader.raw_appends(store.progress()?.journal_sequence) else { return Ok(None) };
     for append in appends.map_while(Result::ok) {
         for record in append.decode().map(|append| append.records).unwrap_or_default() {
             if let Record::Step(step) | Record::Override { step, .. } = record

@@ -47,9 +47,9 @@ pub(crate) fn start(
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: origin.spec.chain_id(), genesis: store.options().genesis };
     let options = JournalOptions { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
-    let past = JournalReader::new(datadir.journal(), disk.clone(), identity, u64::MAX);
+    let journal_reader = JournalReader::new(datadir.journal(), disk.clone(), identity, u64::MAX);
     let opened = LocalJournal::open(&datadir.journal(), disk, options);
-    let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &past))?;
+    let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &journal_reader))?;
     check_contradiction(datadir, &journal)?;
     let mut from = begin(&store, &journal, &recovery)?;
     let meta = read_store_meta(&store)?;

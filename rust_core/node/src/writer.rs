@@ -99,7 +99,7 @@ impl Writer {
         let origin = ChainOrigin { spec: self.spec.clone(), genesis: self.genesis.lock().take() };
         let started = start(&self.datadir, origin, &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.store_writer.gauge());
-        let (past, discarded) = (started.journal.reader(), started.journal.discarded());
+        let (journal_reader, discarded) = (started.journal.reader(), started.journal.discarded());
         if let Some(room) = self.room() {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
@@ -116,14 +116,14 @@ impl Writer {
         let chain = MirrorChain {
             sequencer: sequencer.clone(),
             shared: self.shared.clone(),
-            past: past.clone(),
+            past: journal_reader.clone(),
             check: if quorum.is_some() { AppendCheck::Execution } else { AppendCheck::Roots },
             begun: false,
         };
         if let Role::Replica { upstream, .. } = &self.settings.role {
             let profile = self.profile(run_id, FollowerRole::Replica, None);
             self.follow(chain, upstream.clone(), profile)?;
-            self.serve_followers(past, discarded)?;
+            self.serve_followers(journal_reader, discarded)?;
             self.control.open(sequencer);
             return Ok(Begun::Serving);
         }
@@ -132,7 +132,7 @@ impl Writer {
         if let Some((log, writer)) = quorum {
             let mut owner = self.owner(run_id);
             self.follow(chain, Vec::new(), self.profile(run_id, FollowerRole::Standby, Some(&owner)))?;
-            let bound = self.serve_followers(past.clone(), discarded)?;
+            let bound = self.serve_followers(journal_reader.clone(), discarded)?;
             owner.feed = self.advertised(bound);
             let monitor = Arc::new(ClusterMonitor::new(owner.name.clone(), writer.lock().health()));
             self.monitor.get_or_init(|| monitor.clone());
@@ -143,7 +143,7 @@ impl Writer {
                 client: self.upstream.get().expect("follow has set it").clone(),
                 shared: self.shared.clone(),
                 monitor,
-                past,
+                past: journal_reader,
                 profile: owner,
                 standby: self.settings.cluster.quorum.as_ref().is_some_and(|quorum| quorum.standby),
                 probe: self.manual.is_none().then(FeedProbe::start),
@@ -153,7 +153,7 @@ impl Writer {
         }
         let produces = self.settings.produce;
         self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
-        self.serve_followers(past, discarded)?;
+        self.serve_followers(journal_reader, discarded)?;
         Ok(if produces { Begun::Producing(Producer::new(sequencer)) } else { Begun::Serving })
     }
 

@@ -158,10 +158,10 @@ fn the_feed_has_step_and_seal_of_a_submission_in_one_view() {
         EventKind::View(view) => Some(view),
         _ => None,
     });
-    let mut found = Vec::new();
+    let mut events = Vec::new();
     for view in views {
         changes(&view, before, &mut |change, _| {
-            found.push(match change {
+            events.push(match change {
                 FeedChange::Step(step) => format!("step {} of {}", step.index, step.block.header.number),
                 FeedChange::Sealed(block) => {
                     assert_eq!(block.transactions[0].hash(), hash);
@@ -174,7 +174,7 @@ fn the_feed_has_step_and_seal_of_a_submission_in_one_view() {
         })
         .unwrap();
     }
-    assert_eq!(found, ["step 1 of 1", "sealed 1", "step 0 of 2"]);
+    assert_eq!(events, ["step 1 of 1", "sealed 1", "step 0 of 2"]);
 }
 
 #[test]

@@ -159,8 +159,8 @@ fn imported_blocks_are_one_step_and_the_pending_block_none() {
     .unwrap();
     assert_eq!(counts, [(0, 1, 1); 3]);
     let possible = StepCursor { number: 4, index: 0, hash: view.pending().block.hash };
-    let gone = changes(&view, possible, &mut |_, _| panic!("nothing comes first")).unwrap_err();
-    assert_eq!(gone, FeedError::CursorGone { oldest: first(&view) });
+    let error = changes(&view, possible, &mut |_, _| panic!("nothing comes first")).unwrap_err();
+    assert_eq!(error, FeedError::CursorGone { oldest: first(&view) });
 }
 
 /// An import replaces a block being built; a reader that has seen its first step receives the removal.
@@ -264,6 +264,6 @@ fn a_cursor_remains_valid_across_a_restart() {
     })
     .unwrap();
     let never = StepCursor { hash: B256::repeat_byte(1), ..before };
-    let gone = changes(&view, never, &mut |_, _| panic!("nothing comes first")).unwrap_err();
-    assert_eq!(gone, FeedError::CursorGone { oldest: first(&view) });
+    let error = changes(&view, never, &mut |_, _| panic!("nothing comes first")).unwrap_err();
+    assert_eq!(error, FeedError::CursorGone { oldest: first(&view) });
 }

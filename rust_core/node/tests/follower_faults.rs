@@ -48,7 +48,7 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
         };
         let Request::Hello(hello) = hear() else { panic!("the first frame is a greeting") };
         let (production, depth) = (Production::default(), FinalityDepth::default());
-        let pool = Pool::new(PoolConfig::default()).full_snapshot(|event| wire::to_vec(&event));
+        let pool = Pool::new(PoolConfig::default()).whole_pool_event(|event| wire::to_vec(&event));
         let welcome = Response::Welcome(Welcome { produces: true, production, depth });
         (&stream).write_all(&welcome.encode()).unwrap();
         write_numbered(&mut &stream, &Response::Pool(pool.into()).encode(), 0).unwrap();

@@ -64,10 +64,10 @@ fn copy(from: &Path, to: &Path) {
 fn damage(datadir: &Path) {
     let data = datadir.join("store/data.mdb");
     let mut bytes = fs::read(&data).unwrap();
-    let found: Vec<usize> =
+    let positions: Vec<usize> =
         (0..bytes.len() - INPUT.len()).filter(|at| bytes[*at..*at + INPUT.len()] == INPUT).collect();
-    assert!(!found.is_empty());
-    for at in found {
+    assert!(!positions.is_empty());
+    for at in positions {
         bytes[at + 300] ^= 1;
     }
     fs::write(data, bytes).unwrap();

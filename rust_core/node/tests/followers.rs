@@ -60,8 +60,8 @@ fn a_follower_continues_after_it_or_the_sequencer_restarts() {
             15 | 30 => {
                 // Ends without a clean stop: transactions that were only in the pool are lost on both sides.
                 drop(sequencer);
-                let gone = || matches!(follower.status().phase, Phase::Disconnected(_));
-                wait_for("it notices", gone);
+                let is_disconnected = || matches!(follower.status().phase, Phase::Disconnected(_));
+                wait_for("it notices", is_disconnected);
                 assert_eq!(fingerprint(&follower.view().unwrap()), fingerprint(&view), "reads go on");
                 sequencer = open();
             }

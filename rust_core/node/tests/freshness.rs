@@ -223,8 +223,8 @@ fn liveness_names_the_thread_holding_the_writer() {
     assert_ne!(bench.node.liveness().count, ticked.count);
     let own = std::fs::read_link("/proc/thread-self").unwrap();
     let done = bench.node.control(|_| {
-        let found = bench.node.liveness().thread.unwrap();
-        assert_eq!(own.file_name().unwrap().to_str(), Some(found.to_string().as_str()));
+        let thread = bench.node.liveness().thread.unwrap();
+        assert_eq!(own.file_name().unwrap().to_str(), Some(thread.to_string().as_str()));
         Ok::<_, ControlError>(())
     });
     done.unwrap();

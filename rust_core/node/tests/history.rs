@@ -137,12 +137,12 @@ fn same(a: &ExecutedBlock, b: &ExecutedBlock, id: BlockId) {
 fn a_view_over_the_store_equals_one_over_memory() {
     let Twins { complete, split, wallets, .. } = Twins::new();
     assert!(split.latest().number() > 12);
-    let mut found = 0;
+    let mut compared = 0;
     for id in names(&complete) {
         match (complete.resolve(id), split.resolve(id)) {
             (Ok(a), Ok(b)) => {
                 same(&a, &b, id);
-                found += 1;
+                compared += 1;
             }
             (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
         }
@@ -151,13 +151,13 @@ fn a_view_over_the_store_equals_one_over_memory() {
             (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
         }
     }
-    assert!(found > 300, "{found} blocks and steps were compared");
+    assert!(compared > 300, "{compared} blocks and steps were compared");
     for number in 0..=complete.latest().number() {
         let block = complete.sealed(number).unwrap().unwrap();
         assert_eq!(split.block_hash(number).unwrap(), Some(block.block.hash));
         for (index, transaction) in block.block.transactions.iter().enumerate() {
-            let (found, at) = split.transaction(&transaction.hash()).unwrap().unwrap();
-            assert_eq!((found.number(), at), (number, index));
+            let (containing_block, at) = split.transaction(&transaction.hash()).unwrap().unwrap();
+            assert_eq!((containing_block.number(), at), (number, index));
         }
     }
 }
@@ -185,20 +185,20 @@ fn five_logs(
     let most = before + 5;
     while let Some(matches) = search.next() {
         let mut full = None;
-        let mut visit = |_, found: &FoundLog<'_>| {
-            let FoundLog { block_hash, timestamp, transaction_hash, transaction_index, log, .. } = *found;
+        let mut visit = |_, entry: &FoundLog<'_>| {
+            let FoundLog { block_hash, timestamp, transaction_hash, transaction_index, log, .. } = *entry;
             if logs.len() == most {
-                full = Some(found.position());
+                full = Some(entry.position());
                 return ControlFlow::Break(());
             }
-            let at = found.position();
+            let at = entry.position();
             logs.push((at, block_hash, timestamp, transaction_hash, transaction_index, log.clone()));
             ControlFlow::Continue(())
         };
         let read = matches.and_then(|matches| match matches {
             LogMatches::Stored(ordinals) => view.read_logs(filter, &ordinals, &mut visit),
             LogMatches::Block { block, first } => {
-                let _ = matching_logs(&block.block, filter, first).try_for_each(|found| visit(0, &found));
+                let _ = matching_logs(&block.block, filter, first).try_for_each(|entry| visit(0, &entry));
                 Ok(())
             }
         });
@@ -226,11 +226,11 @@ fn logs_are_equal_from_store_and_memory() {
     }
     for filter in &filters {
         for (from, last) in [(0, pending), (0, 3), (2, 8), (5, pending), (pending, pending)] {
-            let found = logs_of(&split, filter, from, last).unwrap();
+            let logs = logs_of(&split, filter, from, last).unwrap();
             let among = everything
                 .iter()
                 .filter(|(at, .., log)| (from..=last).contains(&at.block) && filter.matches(log));
-            assert!(found.iter().eq(among), "{filter:?} in {from}..={last}");
+            assert!(logs.iter().eq(among), "{filter:?} in {from}..={last}");
         }
     }
 }
@@ -260,7 +260,7 @@ fn an_older_view_stays_unchanged() {
 fn a_view_without_its_history_never_mixes_chains() {
     let Twins { complete, split, history, .. } = Twins::new();
     history.end();
-    let (mut right, mut gone) = (0, 0);
+    let (mut right, mut unavailable) = (0, 0);
     for id in names(&complete) {
         match (complete.resolve(id), split.resolve(id)) {
             (Ok(a), Ok(b)) => {
@@ -269,19 +269,19 @@ fn a_view_without_its_history_never_mixes_chains() {
             }
             (_, Err(ResolveError::Read(error))) => {
                 assert_eq!(error, StateError::ViewGone);
-                gone += 1;
+                unavailable += 1;
             }
             (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
         }
     }
-    assert!(right > 10 && gone > 300, "{right} answers from memory, {gone} gone");
-    let (newest, mut found) = (complete.latest().number(), 0);
+    assert!(right > 10 && unavailable > 300, "{right} answers from memory, {unavailable} gone");
+    let (newest, mut log_count) = (complete.latest().number(), 0);
     for number in 0..=newest {
         let filter = LogFilter::default();
         match logs_of(&split, &filter, number, number) {
             Ok(logs) => {
                 assert_eq!(logs, logs_of(&complete, &filter, number, number).unwrap(), "block {number}");
-                found += logs.len();
+                log_count += logs.len();
             }
             Err(error) => assert_eq!(error, StateError::ViewGone),
         }
@@ -291,7 +291,7 @@ fn a_view_without_its_history_never_mixes_chains() {
             "from {number}"
         );
     }
-    assert!(found > 0, "memory has logs");
+    assert!(log_count > 0, "memory has logs");
     assert_eq!(split.transaction(&B256::repeat_byte(1)).err(), Some(StateError::ViewGone));
     assert!(history.block(1).is_err());
 }
@@ -313,15 +313,15 @@ fn a_search_continues_in_memory_if_its_history_ends() {
     let read = split.read_logs(&filter, &portion, &mut |_, _| ControlFlow::Continue(()));
     assert_eq!(read, Err(StateError::ViewGone));
     assert!(search.retry_in_memory());
-    let mut found = Vec::new();
+    let mut logs = Vec::new();
     for matches in search.by_ref() {
         let LogMatches::Block { block, first } = matches.unwrap() else { panic!("no longer in the store") };
-        found.extend(
-            matching_logs(&block.block, &filter, first).map(|found| (found.position(), found.log.clone())),
+        logs.extend(
+            matching_logs(&block.block, &filter, first).map(|entry| (entry.position(), entry.log.clone())),
         );
     }
     let expected: Vec<_> = expected.into_iter().map(|(at, .., log)| (at, log)).collect();
     assert!(!expected.is_empty());
-    assert_eq!(found, expected);
+    assert_eq!(logs, expected);
     assert!(!search.retry_in_memory(), "only once");
 }

@@ -107,17 +107,17 @@ fn copy(from: &Path, to: &Path) {
 
 /// Returns the accounts that the transactions of a store name or create.
 fn addresses(reader: &Reader, head: u64) -> BTreeSet<Address> {
-    let mut found = BTreeSet::new();
+    let mut addresses = BTreeSet::new();
     for number in 0..=head {
         for transaction in &reader.block(number).unwrap().unwrap().transactions {
-            found.insert(transaction.sender());
-            found.insert(transaction.sender().create(transaction.envelope().nonce()));
-            found.extend(transaction.envelope().to());
+            addresses.insert(transaction.sender());
+            addresses.insert(transaction.sender().create(transaction.envelope().nonce()));
+            addresses.extend(transaction.envelope().to());
         }
         let receipts = reader.receipts(number).unwrap().unwrap();
-        found.extend(receipts.iter().flat_map(|receipt| &receipt.logs).map(|log| log.address));
+        addresses.extend(receipts.iter().flat_map(|receipt| &receipt.logs).map(|log| log.address));
     }
-    found
+    addresses
 }
 
 /// Returns all accounts and slots as of a block, whose trie nodes are read and checked.

@@ -127,8 +127,8 @@ fn submission_during_a_command_is_sealed_at_once() {
             if sent.is_none() && height(&bench) > 0 {
                 let transfer = wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default());
                 sent = Some(bench.node.submit(&transfer).unwrap());
-                let found = bench.view().transaction(&sent.unwrap()).unwrap();
-                assert_eq!(found.unwrap().0.number(), height(&bench), "it does not wait for the command");
+                let included = bench.view().transaction(&sent.unwrap()).unwrap();
+                assert_eq!(included.unwrap().0.number(), height(&bench), "it does not wait for the command");
             }
             true
         })

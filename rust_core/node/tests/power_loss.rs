@@ -67,8 +67,8 @@ fn assert_retained(seen: &[Seen], view: &View, context: &str) {
             .resolve(BlockId::Step { number: *number, index: *index })
             .unwrap_or_else(|error| panic!("{context}: step {number}.{index} is lost: {error}"));
         assert_eq!(step.block.hash, *hash, "{context}: step {number}.{index}");
-        let found: Vec<_> = step.block.transactions.iter().map(|t| t.hash()).collect();
-        assert_eq!(&found, transactions, "{context}: step {number}.{index}");
+        let hashes: Vec<_> = step.block.transactions.iter().map(|t| t.hash()).collect();
+        assert_eq!(&hashes, transactions, "{context}: step {number}.{index}");
     }
 }
 

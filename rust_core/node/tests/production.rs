@@ -109,11 +109,11 @@ fn every_step_stays_resolvable_by_hash_and_position() {
         let (number, hash) = (then.number(), then.block.hash);
         let by_hash = view.resolve(BlockId::Hash { hash, require_canonical: false }).unwrap();
         let by_position = view.resolve(BlockId::Step { number, index }).unwrap();
-        for found in [by_hash, by_position] {
-            assert_eq!(found.block.header, then.block.header);
-            assert_eq!(found.block.transactions, then.block.transactions);
-            assert_eq!(found.block.size(), then.block.size());
-            assert_eq!(found.state.root(), then.block.header.state_root);
+        for block in [by_hash, by_position] {
+            assert_eq!(block.block.header, then.block.header);
+            assert_eq!(block.block.transactions, then.block.transactions);
+            assert_eq!(block.block.size(), then.block.size());
+            assert_eq!(block.state.root(), then.block.header.state_root);
         }
         let canonical = view.resolve(BlockId::Hash { hash, require_canonical: true });
         let newest = view.at(number).unwrap().unwrap().block.hash == hash;

@@ -40,9 +40,9 @@ fn damage(datadir: &Path, transaction: &[u8]) {
     let data = datadir.join("store/data.mdb");
     let mut bytes = fs::read(&data).unwrap();
     let signature = &transaction[transaction.len() - 40..];
-    let found: Vec<_> = (0..bytes.len() - 40).filter(|at| bytes[*at..].starts_with(signature)).collect();
-    assert!(!found.is_empty());
-    for at in found {
+    let positions: Vec<_> = (0..bytes.len() - 40).filter(|at| bytes[*at..].starts_with(signature)).collect();
+    assert!(!positions.is_empty());
+    for at in positions {
         bytes[at] ^= 1;
     }
     fs::write(data, bytes).unwrap();
@@ -72,8 +72,8 @@ fn a_store_that_proves_a_loss_is_not_replaced() {
             // Now the store alone proves the loss.
             fs::remove_file(datadir.join("journal.end")).unwrap();
         }
-        let found = plan(datadir);
-        let RepairMethod::Impossible(why) = found.method else { panic!("{:?}", found.method) };
+        let repair_plan = plan(datadir);
+        let RepairMethod::Impossible(why) = repair_plan.method else { panic!("{:?}", repair_plan.method) };
         assert!(why.contains("foreseal journal repair"), "{why}");
         assert!(apply(datadir, &settings.store).is_err());
         assert!(!datadir.join("store.damaged").exists());
@@ -97,9 +97,9 @@ fn a_plan_warns_when_the_stores_progress_cannot_be_read() {
     damage(datadir, &transaction);
     assert_eq!(plan(datadir).warning, None);
     fs::write(&path, [&[0; 4 * 4096], &content[4 * 4096..]].concat()).unwrap();
-    let found = plan(datadir);
-    assert_eq!(found.method, RepairMethod::Replay);
-    assert!(found.warning.unwrap().contains("cannot be read"));
+    let repair_plan = plan(datadir);
+    assert_eq!(repair_plan.method, RepairMethod::Replay);
+    assert!(repair_plan.warning.unwrap().contains("cannot be read"));
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn one_damaged_meta_page_is_replaced_by_the_other() {
         bytes[page * 4096 + at] ^= 4;
         fs::write(&data, &bytes).unwrap();
         assert!(Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).is_err());
-        let found = plan(datadir);
-        assert_eq!((found.method, found.fault_count), (RepairMethod::MetaPage, 1));
+        let repair_plan = plan(datadir);
+        assert_eq!((repair_plan.method, repair_plan.fault_count), (RepairMethod::MetaPage, 1));
         let location = format!("data.mdb at offset {}", page * 4096);
-        assert!(found.faults[0].why.contains(&location), "{}", found.faults[0].why);
+        assert!(repair_plan.faults[0].why.contains(&location), "{}", repair_plan.faults[0].why);
         apply(datadir, &settings.store).unwrap();
         assert_eq!(fs::read(datadir.join("store.damaged/data.mdb")).unwrap(), bytes);
         let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();

@@ -59,21 +59,21 @@ fn a_missing_or_changed_key_needs_a_new_signer_request() {
     put_key(datadir, &[b'2'; 64]);
     let error = rejection(settings());
     let text = error.to_string();
-    let KeyError::OtherSigner { found, expected, .. } = error else { panic!("{text}") };
+    let KeyError::OtherSigner { found: new_signer, expected, .. } = error else { panic!("{text}") };
     assert_eq!(expected, before);
-    assert!(text.contains(&found.to_string()) && text.contains(&before.to_string()), "{text}");
+    assert!(text.contains(&new_signer.to_string()) && text.contains(&before.to_string()), "{text}");
     // A node that does not produce needs no key, and changes nothing.
     drop(open_node(Settings { produce: false, ..settings() }).unwrap());
     rejection(settings());
 
     let node = open_node(Settings { new_sequencer_key: true, ..settings() }).unwrap();
-    assert_eq!(signer(&node), found);
+    assert_eq!(signer(&node), new_signer);
     drop(node);
     let identity = DirIdentity::read(datadir).unwrap().unwrap();
     let signers: Vec<_> =
         identity.signers.iter().map(|signer| (signer.address, signer.first_block)).collect();
-    assert_eq!(signers, [(before, 0), (found, 3)]);
-    assert_eq!(signer(&open_node(settings()).unwrap()), found, "from now on");
+    assert_eq!(signers, [(before, 0), (new_signer, 3)]);
+    assert_eq!(signer(&open_node(settings()).unwrap()), new_signer, "from now on");
     put_key(datadir, &[b'1'; 64]);
     assert!(matches!(rejection(settings()), KeyError::OtherSigner { .. }), "the one before is none any more");
 }

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use foreseal_backup::{BackupError, DataDirSnapshots, Manifest, SnapshotTarget, receive_snapshot};
+use foreseal_backup::{BackupError, CopyTarget, DataDirCopySource, Manifest, receive_copy};
 use foreseal_chain::{Clock, StepCursor, SteppedClock, SystemClock, View, datadir::CopyProgress};
 use foreseal_journal::{Identity, RealDisk, check};
 use foreseal_node::{Node, Producer, Role, Settings, StoreSettings};
@@ -56,7 +56,7 @@ impl Leader {
     /// Creates a leader that sends its own data directory.
     fn sending(datadir: &Path, retention: u64) -> Self {
         Self::new(datadir, retention, |node| {
-            Arc::new(DataDirSnapshots {
+            Arc::new(DataDirCopySource {
                 datadir: datadir.to_owned(),
                 store: node.store().clone(),
                 limit: None,
@@ -97,7 +97,7 @@ fn fetch(
 ) -> Result<Manifest, BackupError> {
     fetch_snapshot(stream, None, |identity, input| {
         let map_size = StoreSettings::default().map_size;
-        receive_snapshot(input, &SnapshotTarget { datadir, map_size, identity: Some(identity) }, watch)
+        receive_copy(input, &CopyTarget { datadir, map_size, identity: Some(identity) }, watch)
     })
     .unwrap()
 }

@@ -105,15 +105,15 @@ fn a_store_older_than_the_journal_names_missing_segments() {
         copy(&datadir.join(name), &aside.join(name));
     }
     fs::remove_dir_all(datadir.join("store")).unwrap();
-    let gone = start_error(small(&datadir, &wallets), &clock);
-    assert!(gone.starts_with("the store is empty, and the journal begins after block 1"), "{gone}");
+    let error = start_error(small(&datadir, &wallets), &clock);
+    assert!(error.starts_with("the store is empty, and the journal begins after block 1"), "{error}");
     replace(&aside.join("older"), &datadir.join("store"));
     let gap = start_error(small(&datadir, &wallets), &clock);
     assert!(gap.contains("but the journal has lost what follows"), "{gap}");
     replace(&aside.join("store"), &datadir.join("store"));
     fs::remove_dir_all(datadir.join("journal")).unwrap();
-    let gone = start_error(small(&datadir, &wallets), &clock);
-    assert!(gone.starts_with("the journal is empty, but the store holds"), "{gone}");
+    let error = start_error(small(&datadir, &wallets), &clock);
+    assert!(error.starts_with("the journal is empty, but the store holds"), "{error}");
     replace(&aside.join("journal"), &datadir.join("journal"));
     let bench = open().unwrap();
     assert_eq!(fingerprint(&bench.view()), before);

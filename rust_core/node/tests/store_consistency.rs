@@ -81,12 +81,14 @@ fn a_chain_unwinds_beyond_the_proof_window() {
     assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
     assert_eq!(hashes(&bench.view()), then);
     let reorged = (early + 1..early + 200).map(|number| (number, old.resolve(BlockId::Number(number))));
-    let (resolved, gone): (Vec<_>, Vec<_>) = reorged.partition(|(_, found)| found.is_ok());
+    let (resolved, unavailable): (Vec<_>, Vec<_>) = reorged.partition(|(_, result)| result.is_ok());
     assert!(
-        resolved.iter().all(|(number, found)| found.as_ref().is_ok_and(|block| block.number() == *number))
+        resolved.iter().all(|(number, result)| result.as_ref().is_ok_and(|block| block.number() == *number))
     );
-    assert!(gone.iter().all(|(_, found)| matches!(found, Err(ResolveError::Read(StateError::ViewGone)))));
-    assert!(!gone.is_empty(), "more blocks than are kept in memory");
+    assert!(
+        unavailable.iter().all(|(_, result)| matches!(result, Err(ResolveError::Read(StateError::ViewGone))))
+    );
+    assert!(!unavailable.is_empty(), "more blocks than are kept in memory");
     assert_consistent(&bench);
 
     bench.node.control(|writer| writer.mine(1_100, None)).unwrap();

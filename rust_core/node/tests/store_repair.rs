@@ -130,10 +130,10 @@ impl Stopped {
     /// Damages the page with the transaction of block 2.
     fn damage_a_block(&self) {
         let mut bytes = fs::read(self.data()).unwrap();
-        let found: Vec<usize> =
+        let positions: Vec<usize> =
             (0..bytes.len() - INPUT.len()).filter(|at| bytes[*at..*at + INPUT.len()] == INPUT).collect();
-        assert!(!found.is_empty());
-        for at in found {
+        assert!(!positions.is_empty());
+        for at in positions {
             bytes[at + 300] ^= 1;
         }
         fs::write(self.data(), bytes).unwrap();

@@ -27,9 +27,9 @@ impl Pool {
     /// Passes the whole pool as one event to `with`.
     ///
     /// `with` runs under the lock, so it can record the position of the event among the others.
-    pub fn full_snapshot<T>(&self, with: impl FnOnce(PoolEvent) -> T) -> T {
+    pub fn whole_pool_event<T>(&self, with: impl FnOnce(PoolEvent) -> T) -> T {
         let contents = self.lock();
-        with(PoolEvent(PoolEventKind::FullSnapshot(Box::new(contents.full_contents()))))
+        with(PoolEvent(PoolEventKind::WholePool(Box::new(contents.full_contents()))))
     }
 
     /// Adds the transactions of a whole-pool event that are missing here, and removes none.
@@ -38,7 +38,7 @@ impl Pool {
     /// present before the copy shows the view that no longer contains it. A later [`Self::apply`] does the
     /// rest.
     pub fn insert_missing(&self, event: &PoolEvent) {
-        let PoolEventKind::FullSnapshot(contents) = &event.0 else { return };
+        let PoolEventKind::WholePool(contents) = &event.0 else { return };
         let accounts = contents.accounts();
         let mut transactions: Vec<_> = contents.transactions.iter().collect();
         transactions.sort_unstable_by_key(|transaction| transaction.arrival());
@@ -89,11 +89,11 @@ impl Pool {
                 }
                 None
             }
-            PoolEventKind::FullSnapshot(contents) => {
+            PoolEventKind::WholePool(contents) => {
                 let new = Contents::from_full_contents(self.config(), *contents);
                 let mut contents = self.lock();
                 contents.log_missing(&new);
-                Some(contents.replace(new, PoolEventKind::FullSnapshot))
+                Some(contents.replace(new, PoolEventKind::WholePool))
             }
             PoolEventKind::Reset(whole) => {
                 let new = Contents::from_full_contents(self.config(), *whole);

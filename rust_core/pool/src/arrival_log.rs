@@ -127,8 +127,8 @@ mod tests {
         ArrivalLog::new(&PoolConfig { max_pending_log: 4, ..PoolConfig::default() })
     }
 
-    fn arrived<T: Clone>(found: &[T], next: u64, missed: u64) -> PendingLogPage<T> {
-        PendingLogPage { transactions: found.to_vec(), next, missed }
+    fn arrived<T: Clone>(transactions: &[T], next: u64, missed: u64) -> PendingLogPage<T> {
+        PendingLogPage { transactions: transactions.to_vec(), next, missed }
     }
 
     #[test]

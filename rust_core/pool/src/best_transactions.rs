@@ -15,7 +15,7 @@ type Heads = Box<dyn Iterator<Item = (Rank, Arc<PooledTransaction>)> + Send>;
 
 /// Transactions by effective tip, then arrival; each sender's in nonce order.
 ///
-/// The iterator starts from a snapshot of the senders' first transactions and reads each sender's later ones
+/// The iterator starts from a copy of the order of the senders' first transactions and reads each sender's later ones
 /// one at a time. So it locks the pool only briefly, and submissions continue meanwhile. The builder holds what it
 /// selects ([`Self::next_held`]); readers iterate. The iterator skips a sender from the first transaction on that does
 /// not cover the base fee or the blob base fee.
@@ -40,7 +40,7 @@ impl Pool {
         let heads = {
             let mut contents = self.lock();
             contents.set_fees(base_fee, blob_base_fee);
-            contents.executable_heads.snapshot()
+            contents.executable_heads.ranked()
         };
         BestTransactions::new(self, heads, base_fee, blob_base_fee)
     }
@@ -122,8 +122,8 @@ impl Iterator for BestTransactions<'_> {
                 self.upcoming.extend(self.heads.next());
             }
             let head = self.upcoming.front().map(|(rank, _)| *rank);
-            let follower = self.successors.peek().map(|follower| follower.rank);
-            let next = if head >= follower {
+            let successor = self.successors.peek().map(|successor| successor.rank);
+            let next = if head >= successor {
                 let (_, head) = self.upcoming.pop_front()?;
                 if !self.covers_fees(&head) {
                     continue;

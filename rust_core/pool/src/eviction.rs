@@ -42,7 +42,7 @@ impl Contents {
         if excess.is_zero() {
             return Ok(candidates);
         }
-        let (executable, queued) = self.tail_snapshots();
+        let (executable, queued) = self.ranked_tails();
         let mut plan = EvictionPlan { contents: self, executable, queued };
         for tail in &sender_tails {
             plan.remove_tail(tail);
@@ -61,9 +61,9 @@ impl Contents {
         Ok(candidates)
     }
 
-    /// Returns snapshots of the tails under the base fee of the newest block: those that can run, then the
+    /// Returns copies of the order of the tails under the base fee of the newest block: those that can run, then the
     /// others.
-    fn tail_snapshots(&mut self) -> (Ranked, Ranked) {
+    fn ranked_tails(&mut self) -> (Ranked, Ranked) {
         let base_fee = self.executable_heads.base_fee();
         let tails = self.tails.get_or_insert_with(|| {
             let mut tails = EvictionOrder::new(base_fee);
@@ -74,7 +74,7 @@ impl Contents {
         });
         tails.executable.set_base_fee(base_fee);
         tails.queued.set_base_fee(base_fee);
-        (tails.executable.snapshot(), tails.queued.snapshot())
+        (tails.executable.ranked(), tails.queued.ranked())
     }
 
     /// Drops the tails when the pool is far from full: maintaining their order costs as much as everything
@@ -148,7 +148,7 @@ impl Excess {
 /// Repeatedly removes the cheapest tail.
 ///
 /// Each removal exposes the transaction before it as its sender's tail, so no queue gets a gap in its middle.
-/// The plan works on snapshots of the orders, so a failed plan changes nothing.
+/// The plan works on copies of the orders, so a failed plan changes nothing.
 struct EvictionPlan<'a> {
     contents: &'a Contents,
     executable: Ranked,

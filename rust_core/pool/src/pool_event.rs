@@ -21,8 +21,8 @@ pub struct PoolEvent(pub(crate) PoolEventKind);
 
 impl PoolEvent {
     /// Returns `true` if the event has the whole pool, for a copy that joins late or missed events.
-    pub fn is_full_snapshot(&self) -> bool {
-        matches!(self.0, PoolEventKind::FullSnapshot(_))
+    pub fn is_whole_pool(&self) -> bool {
+        matches!(self.0, PoolEventKind::WholePool(_))
     }
 }
 
@@ -36,7 +36,7 @@ pub trait PoolEventSink: Send + Sync {
 pub(crate) enum PoolEventKind {
     Changes(Vec<PoolChange>),
     /// The whole pool, for a copy that joins late or missed events.
-    FullSnapshot(Box<PoolContents>),
+    WholePool(Box<PoolContents>),
     /// The whole pool after a reset to an earlier state: no transaction counts as an arrival.
     Reset(Box<PoolContents>),
 }

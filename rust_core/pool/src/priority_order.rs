@@ -12,7 +12,7 @@
 //!   (what moves)      \________ merged by effective tip, then arrival ________/
 //! ```
 //!
-//! The two maps are persistent: a clone is a snapshot and copies only a pointer.
+//! The two maps are persistent: a clone copies only a pointer.
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
@@ -71,8 +71,8 @@ impl PriorityOrder {
         self.ranked.base_fee
     }
 
-    /// Returns a snapshot of the current order.
-    pub(crate) fn snapshot(&self) -> Ranked {
+    /// Returns the current order; later changes do not affect it.
+    pub(crate) fn ranked(&self) -> Ranked {
         self.ranked.clone()
     }
 

@@ -57,8 +57,8 @@ impl ChainSpec {
 
 /// Returns the numbers above `start`, ascending, without duplicates.
 fn after<const N: usize>(forks: [Option<u64>; N], start: u64) -> Vec<u64> {
-    let mut found: Vec<u64> = forks.into_iter().flatten().filter(|fork| *fork > start).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
+    let mut upcoming: Vec<u64> = forks.into_iter().flatten().filter(|fork| *fork > start).collect();
+    upcoming.sort_unstable();
+    upcoming.dedup();
+    upcoming
 }

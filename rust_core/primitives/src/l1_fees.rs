@@ -91,8 +91,8 @@ impl L1Fees {
     /// Returns the parameters after the changes of a step.
     #[must_use]
     pub fn after(mut self, diff: &StateDiff) -> Self {
-        let found = diff.accounts.binary_search_by_key(&L1_ATTRIBUTES_CONTRACT, |changed| changed.address);
-        if let Ok(at) = found {
+        let index = diff.accounts.binary_search_by_key(&L1_ATTRIBUTES_CONTRACT, |changed| changed.address);
+        if let Ok(at) = index {
             for (slot, word) in &diff.accounts[at].diff.storage {
                 self.set_slot(*slot, *word);
             }

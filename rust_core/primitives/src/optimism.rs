@@ -55,10 +55,10 @@ impl OptimismRules {
     pub(crate) fn read(genesis: &Genesis) -> Result<Option<Self>, GenesisError> {
         let config = &genesis.config;
         let Some(value) = config.extra_fields.get("optimism") else { return Ok(None) };
-        let found: OptimismConfig = serde_json::from_value(value.clone())
+        let optimism: OptimismConfig = serde_json::from_value(value.clone())
             .map_err(|error| GenesisError::Optimism(error.to_string()))?;
-        let denominator = found.denominator_canyon.unwrap_or(found.denominator);
-        if denominator == 0 || found.elasticity == 0 {
+        let denominator = optimism.denominator_canyon.unwrap_or(optimism.denominator);
+        if denominator == 0 || optimism.elasticity == 0 {
             return Err(GenesisError::Optimism("denominators and elasticity must be at least 1".to_owned()));
         }
         let at_genesis = |name: &'static str| match config.extra_fields.get(name) {
@@ -81,7 +81,7 @@ impl OptimismRules {
         if osaka != (fork == OptimismFork::Karst) {
             return Err(GenesisError::OptimismFork("osakaTime"));
         }
-        let base_fee = BaseFeeParams::new(denominator.into(), found.elasticity.into());
+        let base_fee = BaseFeeParams::new(denominator.into(), optimism.elasticity.into());
         Ok(Some(Self { fork, base_fee }))
     }
 

@@ -93,9 +93,9 @@ mod tests {
             let addresses = |accounts: Vec<DerivedAccount>| {
                 accounts.into_iter().map(|account| (account.address, account.key)).collect::<Vec<_>>()
             };
-            let found = addresses(derive(words, count).unwrap());
-            assert_eq!(found, addresses(compute(words, count).unwrap()));
-            assert_eq!(found.len(), count as usize);
+            let cached = addresses(derive(words, count).unwrap());
+            assert_eq!(cached, addresses(compute(words, count).unwrap()));
+            assert_eq!(cached.len(), count as usize);
         }
     }
 

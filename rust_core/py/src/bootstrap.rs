@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use foreseal_backup::{BackupError, SnapshotTarget, is_new, receive_snapshot};
+use foreseal_backup::{BackupError, CopyTarget, is_new, receive_copy};
 use foreseal_chain::datadir::CopyProgress;
 use foreseal_journal::Identity;
 use foreseal_node::{Role, Settings};
@@ -130,8 +130,8 @@ impl Bootstrap<'_> {
         };
         tracing::info!(%address, "the data directory is empty: receiving a snapshot");
         let received = fetch_snapshot(&stream, identity, |identity, input| {
-            let target = SnapshotTarget { datadir: &settings.datadir, map_size, identity: Some(identity) };
-            receive_snapshot(input, &target, &mut watch)
+            let target = CopyTarget { datadir: &settings.datadir, map_size, identity: Some(identity) };
+            receive_copy(input, &target, &mut watch)
         });
         match received {
             Ok(Ok(manifest)) => {
@@ -142,8 +142,8 @@ impl Bootstrap<'_> {
             Ok(Err(
                 error @ (BackupError::Stream { .. }
                 | BackupError::SenderFailed(_)
-                | BackupError::DamagedSnapshot { .. }
-                | BackupError::NotASnapshot { .. }),
+                | BackupError::DamagedCopy { .. }
+                | BackupError::NotACopy { .. }),
             )) => Ok(Attempt::Failed(error.to_string())),
             Ok(Err(error)) => Err(error.into()),
             Err(error @ SnapshotFetchError::OtherChain { .. }) => Err(error.into()),

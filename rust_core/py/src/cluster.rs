@@ -29,15 +29,15 @@ pub fn cluster_members<'py>(py: Python<'py>, options: Input<'_>) -> PyResult<Bou
     let json = py.detach(|| -> Result<_, CoreError> {
         let target = PyClusterTarget::parse(options)?;
         let (quorum, prefix) = target.connect()?;
-        let mut found = quorum_json(&quorum, target.mode());
+        let mut report = quorum_json(&quorum, target.mode());
         match chain_json(&target, &quorum, &prefix) {
-            Ok(chain) => found["chain"] = chain,
+            Ok(chain) => report["chain"] = chain,
             Err(CoreError::ClusterTarget(ClusterTargetError::QuorumStore(error))) => {
-                found["error"] = error.to_string().into();
+                report["error"] = error.to_string().into();
             }
             Err(error) => return Err(error),
         }
-        Ok(serde_json::to_vec(&found)?)
+        Ok(serde_json::to_vec(&report)?)
     })?;
     Ok(PyBytes::new(py, &json))
 }
@@ -65,7 +65,7 @@ pub fn cluster_forget(py: Python<'_>, options: Input<'_>, name: &str) -> PyResul
 
 fn quorum_json(quorum: &EtcdStore, mode: CheckMode) -> Value {
     let (members, statuses, findings) = match check_members(quorum) {
-        Ok(found) => (found.members, found.statuses, found.findings),
+        Ok(membership) => (membership.members, membership.statuses, membership.findings),
         // Without a majority, the members still report their own status.
         Err(_) => (Vec::new(), read_statuses(quorum).unwrap_or_default(), Vec::new()),
     };

@@ -28,10 +28,10 @@ pub struct PyClusterTarget {
 pub enum ClusterTargetError {
     #[error("no chain has keys below {prefix} in this etcd: check the prefix of the journal URL")]
     NoChain { prefix: String },
-    #[error("this etcd has no chain with id {chain_id} below {prefix}, but: {found}")]
-    OtherChain { chain_id: u64, prefix: String, found: String },
-    #[error("this etcd has several chains below {prefix}: {found}; name one with --chain or --genesis")]
-    SeveralChains { prefix: String, found: String },
+    #[error("this etcd has no chain with id {chain_id} below {prefix}, but: {chains}")]
+    OtherChain { chain_id: u64, prefix: String, chains: String },
+    #[error("this etcd has several chains below {prefix}: {chains}; name one with --chain or --genesis")]
+    SeveralChains { prefix: String, chains: String },
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]
@@ -70,13 +70,13 @@ impl PyClusterTarget {
         let error = match (matching.as_slice(), self.chain_id) {
             ([chain], _) => return Ok(**chain),
             ([], Some(chain_id)) if !chains.is_empty() => {
-                let found = chains.iter().map(|chain| show(&chain)).collect::<Vec<_>>().join(", ");
-                ClusterTargetError::OtherChain { chain_id, prefix, found }
+                let listed = chains.iter().map(|chain| show(&chain)).collect::<Vec<_>>().join(", ");
+                ClusterTargetError::OtherChain { chain_id, prefix, chains: listed }
             }
             ([], _) => ClusterTargetError::NoChain { prefix },
             (several, _) => {
-                let found = several.iter().map(show).collect::<Vec<_>>().join(", ");
-                ClusterTargetError::SeveralChains { prefix, found }
+                let listed = several.iter().map(show).collect::<Vec<_>>().join(", ");
+                ClusterTargetError::SeveralChains { prefix, chains: listed }
             }
         };
         Err(error)

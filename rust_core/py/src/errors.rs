@@ -168,8 +168,8 @@ fn backup_kind(error: &BackupError) -> &'static str {
         | BackupError::NewerFormat { .. }
         | BackupError::Unreleased
         | BackupError::NoKey(_)
-        | BackupError::NotASnapshot { .. } => "settings",
-        BackupError::Damaged { .. } | BackupError::DamagedSnapshot { .. } => "corrupt",
+        | BackupError::NotACopy { .. } => "settings",
+        BackupError::Damaged { .. } | BackupError::DamagedCopy { .. } => "corrupt",
         BackupError::OtherChain { .. } => "genesis",
         BackupError::Outrun { .. }
         | BackupError::Interrupted

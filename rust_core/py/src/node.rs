@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_backup::DataDirSnapshots;
+use foreseal_backup::DataDirCopySource;
 use foreseal_chain::{ReadMode, SystemClock, View};
 use foreseal_journal::RealDisk;
 use foreseal_node::{Liveness, Node, NodeEnvironment, Role};
@@ -69,8 +69,8 @@ fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<O
 /// * `engine`: {"listen" (host and port), "jwt" (a path), "flashblocks_ws" (host and port)}: a driver builds the
 ///   blocks through the Engine API
 ///
-/// The data directory is locked at once; a follower writes nothing and does not lock it. Nothing else happens
-/// before `start`.
+/// The data directory is locked at once; a process with `follow` writes nothing and does not lock it. Nothing
+/// else happens before `start`.
 ///
 /// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if
 /// those are invalid; of a node that waits for a snapshot of another, "stopped" after a signal of
@@ -372,7 +372,7 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
     // Before the node creates anything.
     let secret = settings.engine_api().map(engine_api::secret).transpose()?;
     let node = Arc::new(Node::open(node_settings, environment)?);
-    node.serve_snapshots(Arc::new(DataDirSnapshots {
+    node.serve_snapshots(Arc::new(DataDirCopySource {
         datadir: settings.datadir.clone(),
         store: node.store().clone(),
         limit: settings.snapshot_rate,

@@ -43,13 +43,13 @@ pub fn preconfirmation_contradiction<'py>(
     other: Input<'_>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (one, other): (&[u8], &[u8]) = (&one, &other);
-    let found = py.detach(|| -> Result<_, (usize, InvalidReceiptError)> {
+    let contradiction = py.detach(|| -> Result<_, (usize, InvalidReceiptError)> {
         let one = PreconfirmationReceipt::parse(one).map_err(|error| (0, error))?;
         let other = PreconfirmationReceipt::parse(other).map_err(|error| (1, error))?;
         contradiction(&one, &other)
     });
-    let found = found.map_err(|(which, error)| preconfirmation_error(&error, Some(which)))?;
-    let json = serde_json::to_vec(&found).map_err(CoreError::from)?;
+    let contradiction = contradiction.map_err(|(which, error)| preconfirmation_error(&error, Some(which)))?;
+    let json = serde_json::to_vec(&contradiction).map_err(CoreError::from)?;
     Ok(PyBytes::new(py, &json))
 }
 

@@ -50,10 +50,10 @@ pub fn journal_export(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResult<B
         let written = write_export(&tail, &file).map_err(ImportError::from)?;
         let Identity { chain_id, genesis } = tail.identity();
         let (first, next) = (tail.first(), tail.next());
-        let found = json!({
+        let answer = json!({
             "chainId": chain_id, "genesis": genesis, "first": first, "next": next, "written": written,
         });
-        Ok(serde_json::to_vec(&found)?)
+        Ok(serde_json::to_vec(&answer)?)
     })?;
     Ok(PyBytes::new(py, &json))
 }
@@ -82,7 +82,7 @@ pub fn journal_import<'py>(
         let mode = if resume { ImportMode::Continue } else { ImportMode::OnlyEmpty };
         with_source(&source, |source| {
             let Identity { chain_id, genesis } = source.identity();
-            let mut found = json!({
+            let mut answer = json!({
                 "chainId": chain_id, "genesis": genesis, "first": source.first(), "next": source.next(), "report": null,
             });
             if confirm {
@@ -90,13 +90,13 @@ pub fn journal_import<'py>(
                 let log = QuorumLog::new(quorum, QuorumKeys::new(&prefix, &source.identity()));
                 let report = import_journal(&log, source, mode)?;
                 let head = report.head;
-                found["report"] = json!({
+                answer["report"] = json!({
                     "written": report.written,
                     "first": report.first,
                     "head": { "sequence": head.sequence, "block": head.block, "index": head.index },
                 });
             }
-            Ok(serde_json::to_vec(&found)?)
+            Ok(serde_json::to_vec(&answer)?)
         })
     })?;
     Ok(PyBytes::new(py, &json))

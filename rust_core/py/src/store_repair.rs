@@ -88,9 +88,9 @@ impl BlockSource for PySource {
     }
 
     fn hash(&mut self, number: u64) -> Result<Option<B256>, String> {
-        let found: Option<[u8; 32]> =
+        let bytes: Option<[u8; 32]> =
             self.call(|object| object.call_method1("hash", (number,))?.extract())?;
-        Ok(found.map(hash))
+        Ok(bytes.map(hash))
     }
 
     fn block(&mut self, number: u64) -> Result<Vec<u8>, String> {

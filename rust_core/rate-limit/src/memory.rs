@@ -23,8 +23,8 @@ const SLOT: usize = size_of::<u64>();
 pub enum TableError {
     #[error("a table of buckets has a multiple of 8 slots, at least 8, not {slots}")]
     Slots { slots: usize },
-    #[error("the shared memory has {found} bytes, not the {expected} of a table with {slots} slots")]
-    Size { slots: usize, expected: usize, found: u64 },
+    #[error("the shared memory has {length} bytes, not the {expected} of a table with {slots} slots")]
+    Size { slots: usize, expected: usize, length: u64 },
     #[error("the shared memory has no secret in its first 32 bytes")]
     NoSecret,
     #[error("cannot map the memory of the buckets: {0}")]
@@ -49,9 +49,9 @@ impl SharedMemory {
     ///
     /// Every process that maps the file modifies the same memory.
     pub fn shared(file: &File, slots: usize) -> Result<(Self, [u8; SECRET]), TableError> {
-        let (expected, found) = (size(slots)?, file.metadata()?.len());
-        if usize::try_from(found) != Ok(expected) {
-            return Err(TableError::Size { slots, expected, found });
+        let (expected, length) = (size(slots)?, file.metadata()?.len());
+        if usize::try_from(length) != Ok(expected) {
+            return Err(TableError::Size { slots, expected, length });
         }
         let memory = Self { map: MmapOptions::new().len(expected).map_raw(file)? };
         let mut secret = [0; SECRET];

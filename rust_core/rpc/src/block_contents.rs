@@ -32,30 +32,30 @@ pub const METHODS: &[Method] = &[
 
 fn transaction_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let id = by_hash(params)?;
-    answer(context, id, |_, found| Ok(transaction_count(found)))
+    answer(context, id, |_, block| Ok(transaction_count(block)))
 }
 
 fn transaction_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    answer(context, params.block_or_latest()?, |_, found| Ok(transaction_count(found)))
+    answer(context, params.block_or_latest()?, |_, block| Ok(transaction_count(block)))
 }
 
 fn uncle_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let id = by_hash(params)?;
-    answer(context, id, |_, found| Ok(uncle_count(found)))
+    answer(context, id, |_, block| Ok(uncle_count(block)))
 }
 
 fn uncle_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    answer(context, params.block_or_latest()?, |_, found| Ok(uncle_count(found)))
+    answer(context, params.block_or_latest()?, |_, block| Ok(uncle_count(block)))
 }
 
 fn transaction_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (by_hash(params)?, params.required()?);
-    answer(context, id, |_, found| transaction(context, found, index))
+    answer(context, id, |_, block| transaction(context, block, index))
 }
 
 fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (params.block_or_latest()?, params.required()?);
-    answer(context, id, |_, found| transaction(context, found, index))
+    answer(context, id, |_, block| transaction(context, block, index))
 }
 
 fn transaction_count(found: &ExecutedBlock) -> Vec<u8> {

@@ -43,7 +43,7 @@ fn get_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<B
 fn block(context: &Context<'_>, id: BlockId, full: bool) -> Result<Bytes, Error> {
     let part = if full { FULL } else { HASHES };
     check_counts(context, id, part.has_logs, part.min)?;
-    answer(context, id, |_, found| cached(context, found, part, || block_json(found, full)))
+    answer(context, id, |_, block| cached(context, block, part, || block_json(block, full)))
 }
 
 /// Rejects a block that is too large by its counts alone, before it is read.
@@ -67,7 +67,7 @@ pub fn check_counts(
 fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
     let id = params.block_or_latest()?;
     check_counts(context, id, true, RECEIPTS.min)?;
-    answer(context, id, |view, found| cached(context, found, RECEIPTS, || receipts_json(view, found)))
+    answer(context, id, |view, block| cached(context, block, RECEIPTS, || receipts_json(view, block)))
 }
 
 /// Part of a block, and the bounds of its size.
@@ -140,7 +140,7 @@ pub fn answer<T: From<&'static [u8]>>(
 ) -> Result<T, Error> {
     let view = context.view()?;
     match context.block(view, id) {
-        Ok(found) => write(view, &found),
+        Ok(block) => write(view, &block),
         Err(Error::Resolve(ResolveError::NotFound)) => Ok(NULL.into()),
         Err(error) => Err(error),
     }

@@ -55,12 +55,12 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 fn access_list(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let args = CallArgs::read(context, params)?.with_state(params)?;
     let limits = context.limits.call();
-    let found =
+    let created =
         args.execute(context, |environment, request| create_access_list(environment, request, limits))?;
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
-    write_access_list(object.name("accessList"), &found.access_list);
-    match &found.outcome {
+    write_access_list(object.name("accessList"), &created.access_list);
+    match &created.outcome {
         CallOutcome::Success { .. } => {}
         CallOutcome::Revert { .. } => {
             object.text("error", "execution reverted");
@@ -69,6 +69,6 @@ fn access_list(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
             object.text("error", &halt_message(reason));
         }
     }
-    object.quantity("gasUsed", found.outcome.gas_used()).close();
+    object.quantity("gasUsed", created.outcome.gas_used()).close();
     Ok(out)
 }

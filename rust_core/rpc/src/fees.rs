@@ -74,7 +74,7 @@ pub fn suggested_tip(context: &Context<'_>, view: &View) -> u128 {
 /// Returns `min` while there is room, else a tenth above the median of the nearly full block. On an OP chain the
 /// footprint of data fills a block as gas does (Jovian).
 fn market_tip(view: &View, min: u128) -> u128 {
-    let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
+    let full = [view.pending(), view.latest()].into_iter().map(|executed| &executed.block).find(|block| {
         let header = &block.header;
         let used =
             header.gas_used.max(view.spec().optimism().map_or(0, |_| header.blob_gas_used.unwrap_or(0)));
@@ -125,8 +125,8 @@ impl BlockFeeHistory {
         if percentiles.is_none() {
             return Ok(Self::new(view.spec(), view.header_and_state(id)?.header(), None));
         }
-        let found = view.resolve(id)?;
-        Ok(Self::new(view.spec(), &found.block.header, rewards(&found.block, percentiles)))
+        let executed = view.resolve(id)?;
+        Ok(Self::new(view.spec(), &executed.block.header, rewards(&executed.block, percentiles)))
     }
 
     fn new(spec: &ChainSpec, header: &Header, rewards: Option<Vec<u128>>) -> Self {

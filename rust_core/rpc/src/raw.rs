@@ -43,28 +43,28 @@ pub const METHODS: &[Method] = &[
 const NO_BYTES: &[u8] = b"\"0x\"";
 
 fn raw_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let found = block(context, params, false, |counts| data_size(counts.transactions_length))?;
-    let size = found.block.size();
+    let executed = block(context, params, false, |counts| data_size(counts.transactions_length))?;
+    let size = executed.block.size();
     context.check_size(SizeBounds::exact(data_size(size)), false)?;
     let mut rlp = Vec::with_capacity(size);
-    found.block.encode(&mut rlp);
+    executed.block.encode(&mut rlp);
     Ok(data(&rlp))
 }
 
 fn raw_header(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let id = params.block_or_latest()?;
-    let found = context.view()?.header_and_state(id)?;
-    let mut rlp = Vec::with_capacity(found.header().length());
-    found.header().encode(&mut rlp);
+    let header_and_state = context.view()?.header_and_state(id)?;
+    let mut rlp = Vec::with_capacity(header_and_state.header().length());
+    header_and_state.header().encode(&mut rlp);
     Ok(data(&rlp))
 }
 
 /// Returns each receipt in its EIP-2718 encoding, as in the receipts trie.
 fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let found = block(context, params, true, min_raw_receipts_size)?;
-    context.check_size(SizeBounds::raw_receipts(&found.block), true)?;
+    let executed = block(context, params, true, min_raw_receipts_size)?;
+    context.check_size(SizeBounds::raw_receipts(&executed.block), true)?;
     let (mut out, mut bytes) = (Vec::new(), Vec::new());
-    write_list(&mut out, paced(&found.block.receipts), |out, receipt| {
+    write_list(&mut out, paced(&executed.block.receipts), |out, receipt| {
         bytes.clear();
         receipt.encode_2718(&mut bytes);
         write_data(out, &bytes);
@@ -88,12 +88,12 @@ fn raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec
 
 fn raw_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (by_hash(params)?, params.required()?);
-    answer(context, id, |_, found| raw_at(context, found, index))
+    answer(context, id, |_, block| raw_at(context, block, index))
 }
 
 fn raw_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (params.block_or_latest()?, params.required()?);
-    answer(context, id, |_, found| raw_at(context, found, index))
+    answer(context, id, |_, block| raw_at(context, block, index))
 }
 
 fn raw_at(context: &Context<'_>, found: &ExecutedBlock, index: u64) -> Result<Vec<u8>, Error> {

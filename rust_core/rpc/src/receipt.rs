@@ -16,12 +16,12 @@ use crate::{
 ///
 /// Returns an error if the receipt has more than `max` bytes as JSON; a much larger one is not rendered.
 pub fn receipt_within(view: &View, hash: &B256, max: usize) -> Result<Option<Vec<u8>>, Error> {
-    let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
+    let Some((executed, index)) = view.transaction(hash)? else { return Ok(None) };
     let check = |size| if size > max { Err(ResponseSize { max, has_logs: true }) } else { Ok(()) };
-    if let Some(receipt) = found.block.receipts.get(index) {
+    if let Some(receipt) = executed.block.receipts.get(index) {
         check(SizeBounds::receipt(receipt).min)?;
     }
-    let json = receipt(view, &found.block, index);
+    let json = receipt(view, &executed.block, index);
     check(json.as_ref().map_or(0, Vec::len))?;
     Ok(json)
 }

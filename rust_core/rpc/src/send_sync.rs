@@ -35,9 +35,9 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
     let submission = node.decode(&raw)?;
     let (hash, nonce) = (submission.hash(), submission.nonce());
     let view = context.newest_view()?;
-    if let Some((found, index)) = view.transaction(&hash)? {
-        context.check_receipt_size(&found.block, index)?;
-        if let Some(receipt) = receipt(&view, &found.block, index) {
+    if let Some((executed, index)) = view.transaction(&hash)? {
+        context.check_receipt_size(&executed.block, index)?;
+        if let Some(receipt) = receipt(&view, &executed.block, index) {
             return Ok(Reply::Ready(receipt.into()));
         }
     }

@@ -121,7 +121,7 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
     let returned = if call.status == CallStatus::Success { call.output.as_ref() } else { &[] };
     let logs = (call.first_log_index..).zip(paced(&call.logs));
     object.data("returnData", returned).list("logs", logs, |out, (position, log)| {
-        let found = FoundLog {
+        let entry = FoundLog {
             log,
             block_number: block.header.number,
             block_hash: block.hash,
@@ -130,7 +130,7 @@ fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &
             transaction_index: index,
             index: position,
         };
-        write_log(out, &found, false);
+        write_log(out, &entry, false);
     });
     object.quantity("gasUsed", call.gas_used).quantity("maxUsedGas", call.gas_spent);
     match &call.status {

@@ -49,9 +49,9 @@ fn trace_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<V
     let hash: B256 = params.required()?;
     let config: TraceConfig = params.optional()?.unwrap_or_default();
     let view = context.view()?;
-    let (found, index) = view.transaction(&hash)?.ok_or(TraceError::TransactionNotFound)?;
-    let parent = parent(view, &found)?;
-    let mut rerun = TraceReplay::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
+    let (executed, index) = view.transaction(&hash)?.ok_or(TraceError::TransactionNotFound)?;
+    let parent = parent(view, &executed)?;
+    let mut rerun = TraceReplay::begin(context, view, &parent, &executed, deadline(context, config.timeout))?;
     rerun.advance(index)?;
     rerun.trace(&config.tracer)?;
     Ok(rerun.drain_output())
@@ -74,11 +74,11 @@ fn trace_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result
 fn trace_block(context: &Context<'_>, params: &mut Params<'_>, id: BlockId) -> Result<Vec<u8>, Error> {
     let config: TraceConfig = params.optional()?.unwrap_or_default();
     let view = context.view()?;
-    let found = view.resolve(id)?;
-    let parent = parent(view, &found)?;
-    let mut rerun = TraceReplay::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
+    let executed = view.resolve(id)?;
+    let parent = parent(view, &executed)?;
+    let mut rerun = TraceReplay::begin(context, view, &parent, &executed, deadline(context, config.timeout))?;
     let mut separator = b'[';
-    for transaction in &found.block.transactions {
+    for transaction in &executed.block.transactions {
         let out = rerun.out();
         out.push(separator);
         separator = b',';

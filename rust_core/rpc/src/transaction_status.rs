@@ -49,11 +49,11 @@ fn step_of(block: &ExecutedBlock, position: usize) -> Option<u64> {
 }
 
 fn transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let found = find(context, &params.required()?)?;
+    let transaction = find(context, &params.required()?)?;
     let mut out = Vec::with_capacity(128);
     let mut object = Object::open(&mut out);
     let text = |text: &dyn ToString| Value::from(text.to_string()).to_string();
-    match found {
+    match transaction {
         FoundStatus::Block { number, index, sealed } => object
             .json("status", if sealed { "\"sealed\"" } else { "\"preconfirmed\"" })
             .quantity("blockNumber", number)

@@ -75,8 +75,8 @@ pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<FoundTransactio
         let transaction = block.block.transactions.get(index).cloned();
         Ok(transaction.map(|transaction| FoundTransaction::Included { block, index, transaction }))
     };
-    if let Some(found) = included(context.view()?)? {
-        return Ok(Some(found));
+    if let Some(transaction) = included(context.view()?)? {
+        return Ok(Some(transaction));
     }
     if let Some(pooled) = context.node.pool().get(hash) {
         return Ok(Some(FoundTransaction::Pooled(pooled)));
@@ -88,7 +88,7 @@ fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Re
     let hash = params.required()?;
     let view = context.view()?;
     context.check_inline_read(view, &hash)?;
-    let Some((found, index)) = view.transaction(&hash)? else { return Ok(NULL.to_vec()) };
-    context.check_receipt_size(&found.block, index)?;
-    Ok(receipt(view, &found.block, index).unwrap_or_else(|| NULL.to_vec()))
+    let Some((executed, index)) = view.transaction(&hash)? else { return Ok(NULL.to_vec()) };
+    context.check_receipt_size(&executed.block, index)?;
+    Ok(receipt(view, &executed.block, index).unwrap_or_else(|| NULL.to_vec()))
 }

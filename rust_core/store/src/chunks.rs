@@ -5,7 +5,7 @@
 
 use heed::RwTxn;
 
-use crate::{error::StoreError, key, snapshot::Snapshot, table::Table};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction, table::Table};
 
 /// Size of a piece in bytes: two of them fit exactly into a 4 KiB page, with their keys and LMDB's headers.
 const CHUNK_SIZE: usize = 2_018;
@@ -26,7 +26,7 @@ pub(crate) fn remove(txn: &mut RwTxn<'_>, table: &Table, number: u64) -> Result<
     table.delete_range(txn, &key::block_item(number, 0), &key::block_item(number.saturating_add(1), 0))
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the value under a block number; empty if there is none.
     pub fn chunks(&self, table: &Table, number: u64) -> Result<Vec<u8>, StoreError> {
         let mut value = Vec::new();

@@ -23,14 +23,14 @@ pub enum StoreError {
     NotAStore { path: PathBuf, why: String },
     #[error("store: {} is already open in this process", path.display())]
     InUse { path: PathBuf },
-    #[error("store has schema version {found}, newer than the supported version {supported}")]
-    NewerSchema { found: u32, supported: u32 },
+    #[error("store has schema version {version}, newer than the supported version {supported}")]
+    NewerSchema { version: u32, supported: u32 },
     #[error("store {} {UNRELEASED}", path.display())]
     Unreleased { path: PathBuf },
-    #[error("store belongs to the chain with id {found}, expected {expected}")]
-    OtherChain { found: u64, expected: u64 },
-    #[error("store belongs to the chain with genesis {found}, expected {expected}")]
-    OtherGenesis { found: B256, expected: B256 },
+    #[error("store belongs to the chain with id {chain_id}, expected {expected}")]
+    OtherChain { chain_id: u64, expected: u64 },
+    #[error("store belongs to the chain with genesis {genesis}, expected {expected}")]
+    OtherGenesis { genesis: B256, expected: B256 },
     #[error("store: {} cannot be written to; open it read-only, or fix its permissions", path.display())]
     ReadOnlyDirectory { path: PathBuf },
     #[error("store is open read-only")]
@@ -41,8 +41,8 @@ pub enum StoreError {
     /// Same as [`Self::DiskFull`], for the configured map size.
     #[error("store has reached its maximum size, {limit} bytes: increase the map size")]
     MapFull { limit: usize },
-    #[error("store: {} ends after {found} of {expected} bytes: the rest is missing", path.display())]
-    Truncated { path: PathBuf, found: u64, expected: u64 },
+    #[error("store: {} ends after {length} of {expected} bytes: the rest is missing", path.display())]
+    Truncated { path: PathBuf, length: u64, expected: u64 },
     #[error(
         "store: {} was moved, replaced or removed: writing stopped; move it back before the node stops",
         path.display()

@@ -90,7 +90,7 @@ impl Pages<'_> {
             let fields = [0, 2, 4, 6].map(|field| u16_at(&bytes, node + field));
             let [Some(low), Some(high), Some(upper), Some(key)] = fields else { return Ok(false) };
             let low = u64::from(low) | u64::from(high) << 16;
-            let found = if flags & BRANCH != 0 {
+            let is_counted = if flags & BRANCH != 0 {
                 self.count_free(low | u64::from(upper) << 32, depth_left - 1, count)?
             } else if flags & LEAF != 0 {
                 let value = node + 8 + usize::from(key);
@@ -104,7 +104,7 @@ impl Pages<'_> {
             } else {
                 false
             };
-            if !found {
+            if !is_counted {
                 return Ok(false);
             }
         }

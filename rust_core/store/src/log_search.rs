@@ -5,7 +5,10 @@ use std::ops::{ControlFlow, Range};
 use alloy_primitives::{B256, keccak256};
 use foreseal_primitives::{FoundLog, LogFilter, LogPosition};
 
-use crate::{block::StoredLog, error::StoreError, key, log_index::Next, reader::Reader, snapshot::Snapshot};
+use crate::{
+    block::StoredLog, error::StoreError, key, log_index::Next, read_transaction::ReadTransaction,
+    reader::Reader,
+};
 
 /// Maximum number of index lookups and matches in one read transaction.
 const PORTION: u64 = 1024;
@@ -53,12 +56,12 @@ impl Reader {
         if range.is_finished() {
             return Ok(Vec::new());
         }
-        self.read(|snapshot, _| {
+        self.read(|read_txn, _| {
             let ordinals = match &mut range.ordinals {
                 Some(ordinals) => ordinals,
-                none => none.insert(snapshot.ordinals(range.from, range.last)?),
+                none => none.insert(read_txn.ordinals(range.from, range.last)?),
             };
-            snapshot.match_logs(filter, ordinals, max)
+            read_txn.match_logs(filter, ordinals, max)
         })
     }
 
@@ -77,20 +80,20 @@ impl Reader {
         if ordinals.is_empty() {
             return Ok(());
         }
-        self.read(|snapshot, _| snapshot.read_logs(filter, ordinals, visit))
+        self.read(|read_txn, _| read_txn.read_logs(filter, ordinals, visit))
     }
 
     /// Returns the position before the log with this ordinal.
     pub fn log_position(&self, ordinal: u64) -> Result<LogPosition, StoreError> {
-        self.read(|snapshot, _| {
-            let block = snapshot.existing_log(ordinal)?.number;
-            let (_, record) = snapshot.existing_record(block)?;
+        self.read(|read_txn, _| {
+            let block = read_txn.existing_log(ordinal)?.number;
+            let (_, record) = read_txn.existing_record(block)?;
             Ok(LogPosition { block, index: ordinal.saturating_sub(record.first_log) })
         })
     }
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the ordinals of the logs from a position up to the end of a block; both blocks must be stored.
     fn ordinals(&self, from: LogPosition, last: u64) -> Result<Range<u64>, StoreError> {
         let first = self.logs_of(from.block)?;
@@ -104,7 +107,7 @@ impl Snapshot<'_> {
         ordinals: &mut Range<u64>,
         max: usize,
     ) -> Result<Vec<u64>, StoreError> {
-        let (mut work, mut found) = (0, Vec::new());
+        let (mut work, mut matched) = (0, Vec::new());
         let index = self.tables.log_index();
         let mut matches = index.search(self.txn, filter, ordinals.clone(), &mut work)?;
         // The lookups that open the search do not count, so that every portion makes progress.
@@ -113,19 +116,19 @@ impl Snapshot<'_> {
             match matches.next_within(&mut work, limit)? {
                 Next::End => {
                     ordinals.start = ordinals.end;
-                    return Ok(found);
+                    return Ok(matched);
                 }
                 Next::Found(ordinal) => {
-                    found.push(ordinal);
+                    matched.push(ordinal);
                     work += 1;
-                    if work < limit && found.len() < max {
+                    if work < limit && matched.len() < max {
                         continue;
                     }
                 }
                 Next::Paused => {}
             }
             ordinals.start = matches.position();
-            return Ok(found);
+            return Ok(matched);
         }
     }
 
@@ -147,7 +150,7 @@ impl Snapshot<'_> {
                 _ => self.transaction_hash(number, transaction)?,
             };
             context.transaction = Some((transaction, hash));
-            let found = FoundLog {
+            let entry = FoundLog {
                 block_number: number,
                 block_hash: context.block_hash,
                 timestamp: context.timestamp,
@@ -157,7 +160,7 @@ impl Snapshot<'_> {
                 log: &log,
             };
             previous = Some(context);
-            if visit(ordinal, &found).is_break() {
+            if visit(ordinal, &entry).is_break() {
                 break;
             }
         }

@@ -185,18 +185,18 @@ pub(crate) fn check(
     if meta.get(txn, UNRELEASED_KEY)?.is_some() {
         return Err(StoreError::Unreleased { path: path.to_owned() });
     }
-    let found = schema(meta, txn)?;
-    if found > SCHEMA {
-        return Err(StoreError::NewerSchema { found, supported: SCHEMA });
+    let version = schema(meta, txn)?;
+    if version > SCHEMA {
+        return Err(StoreError::NewerSchema { version, supported: SCHEMA });
     }
     let identity = read_checked::<IDENTITY_BYTES>(meta, txn, IDENTITY_KEY)?;
     let (chain_id, genesis) = identity.split_first_chunk().expect("an identity has 40 bytes");
     let (chain_id, genesis) = (u64::from_be_bytes(*chain_id), B256::from_slice(genesis));
     if chain_id != options.chain_id {
-        return Err(StoreError::OtherChain { found: chain_id, expected: options.chain_id });
+        return Err(StoreError::OtherChain { chain_id, expected: options.chain_id });
     }
     if genesis != options.genesis {
-        return Err(StoreError::OtherGenesis { found: genesis, expected: options.genesis });
+        return Err(StoreError::OtherGenesis { genesis, expected: options.genesis });
     }
     read(meta, txn).map(|_| ())
 }

@@ -73,8 +73,8 @@ fn prepare_folder(path: &Path, options: &StoreOptions) -> Result<(), StoreError>
     }
     let data = path.join(DATA_FILE);
     if options.read_only {
-        let found = data.try_exists().map_err(StoreError::io("read", &data))?;
-        return if found { Ok(()) } else { Err(StoreError::Absent { path: path.to_owned() }) };
+        let exists = data.try_exists().map_err(StoreError::io("read", &data))?;
+        return if exists { Ok(()) } else { Err(StoreError::Absent { path: path.to_owned() }) };
     }
     fs::create_dir_all(path).map_err(StoreError::io("create", path))
 }
@@ -119,17 +119,17 @@ fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     let last = env.info().last_page_number as u64;
     let expected = last.saturating_add(1).saturating_mul(page_size.into());
     // Read after the expected length: a writing process may extend the file meanwhile.
-    let found = file.metadata().map_err(StoreError::io("read", &data))?.len();
-    if found >= expected || env.info().last_txn_id == 0 {
+    let length = file.metadata().map_err(StoreError::io("read", &data))?.len();
+    if length >= expected || env.info().last_txn_id == 0 {
         return Ok(());
     }
-    let (page_size, first_missing) = (page_size as usize, found / u64::from(page_size));
+    let (page_size, first_missing) = (page_size as usize, length / u64::from(page_size));
     if free_pages::trailing_pages_are_free(&file, page_size, first_missing, last)
         .map_err(StoreError::io("read", &data))?
     {
         return Ok(());
     }
-    Err(StoreError::Truncated { path: data, found, expected })
+    Err(StoreError::Truncated { path: data, length, expected })
 }
 
 /// Checks that the open file is still the one at its path: writes to a
@@ -139,7 +139,7 @@ pub fn check_location(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreErr
     let opened =
         env.try_clone_inner_file()?.metadata().map_err(StoreError::io("read the attributes of", &data))?;
     match fs::metadata(&data) {
-        Ok(found) if (found.dev(), found.ino()) == (opened.dev(), opened.ino()) => Ok(()),
+        Ok(current) if (current.dev(), current.ino()) == (opened.dev(), opened.ino()) => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(StoreError::io("read the attributes of", &data)(error))
         }

@@ -9,7 +9,7 @@ use crate::{
     block::{BlockRecord, BlockWithoutLogs, StoredLog, StoredStep},
     error::StoreError,
     meta::Progress,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     store::Store,
 };
 
@@ -55,18 +55,21 @@ impl Reader {
 
     pub(crate) fn read<T>(
         &self,
-        work: impl FnOnce(&Snapshot<'_>, &Progress) -> Result<T, StoreError>,
+        work: impl FnOnce(&ReadTransaction<'_>, &Progress) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.store.read(|snapshot, progress| {
+        self.store.read(|read_txn, progress| {
             if progress.generation != self.generation {
                 return Err(StoreError::ViewGone);
             }
-            work(snapshot, progress)
+            work(read_txn, progress)
         })
     }
 
-    fn get<T>(&self, work: impl FnOnce(&Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.read(|snapshot, _| work(snapshot))
+    fn get<T>(
+        &self,
+        work: impl FnOnce(&ReadTransaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.read(|read_txn, _| work(read_txn))
     }
 
     /// Returns the progress of the store.
@@ -76,77 +79,77 @@ impl Reader {
 
     /// Returns the hash of a block.
     pub fn block_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
-        self.get(|snapshot| snapshot.block_hash(number))
+        self.get(|read_txn| read_txn.block_hash(number))
     }
 
     /// Returns the hash, header and counts of a block.
     pub fn record(&self, number: u64) -> Result<Option<(B256, BlockRecord)>, StoreError> {
-        self.get(|snapshot| snapshot.record(number))
+        self.get(|read_txn| read_txn.record(number))
     }
 
     /// Returns a whole block, as it was written.
     pub fn block(&self, number: u64) -> Result<Option<Block>, StoreError> {
-        self.get(|snapshot| snapshot.block(number))
+        self.get(|read_txn| read_txn.block(number))
     }
 
     /// Returns a block without its logs.
     pub fn block_without_logs(&self, number: u64) -> Result<Option<BlockWithoutLogs>, StoreError> {
-        self.get(|snapshot| snapshot.block_without_logs(number))
+        self.get(|read_txn| read_txn.block_without_logs(number))
     }
 
     /// Returns the number of the block with this hash.
     pub fn number_of(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
-        self.get(|snapshot| snapshot.number_of(hash))
+        self.get(|read_txn| read_txn.number_of(hash))
     }
 
     /// Returns all receipts of a block.
     pub fn receipts(&self, number: u64) -> Result<Option<Vec<Arc<Receipt>>>, StoreError> {
-        self.get(|snapshot| {
-            let record = snapshot.record(number)?;
-            record.map(|(_, record)| snapshot.receipts(number, &record)).transpose()
+        self.get(|read_txn| {
+            let record = read_txn.record(number)?;
+            record.map(|(_, record)| read_txn.receipts(number, &record)).transpose()
         })
     }
 
     /// Returns one receipt of a block.
     pub fn receipt(&self, number: u64, index: u32) -> Result<Option<Receipt>, StoreError> {
-        self.get(|snapshot| snapshot.receipt(number, index))
+        self.get(|read_txn| read_txn.receipt(number, index))
     }
 
     /// Returns one transaction of a block.
     pub fn transaction(&self, number: u64, index: u32) -> Result<Option<Arc<Transaction>>, StoreError> {
-        self.get(|snapshot| snapshot.transaction(number, index))
+        self.get(|read_txn| read_txn.transaction(number, index))
     }
 
     /// Returns the block number and the index of the transaction with this hash.
     pub fn transaction_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
-        self.get(|snapshot| snapshot.transaction_position(hash))
+        self.get(|read_txn| read_txn.transaction_position(hash))
     }
 
     /// Returns the steps of a block by index; empty for genesis and imported blocks.
     pub fn steps(&self, number: u64) -> Result<Option<Vec<StoredStep>>, StoreError> {
-        self.get(|snapshot| {
-            let record = snapshot.record(number)?;
-            record.map(|(_, record)| snapshot.steps(number, record.steps)).transpose()
+        self.get(|read_txn| {
+            let record = read_txn.record(number)?;
+            record.map(|(_, record)| read_txn.steps(number, record.steps)).transpose()
         })
     }
 
     /// Returns one step of a block.
     pub fn step(&self, number: u64, index: u32) -> Result<Option<StoredStep>, StoreError> {
-        self.get(|snapshot| snapshot.step(number, index))
+        self.get(|read_txn| read_txn.step(number, index))
     }
 
     /// Returns the block number and the index of the step with this hash, if its block is in the step window.
     pub fn step_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
-        self.get(|snapshot| snapshot.step_position(hash))
+        self.get(|read_txn| read_txn.step_position(hash))
     }
 
     /// Returns the log with this ordinal.
     pub fn log(&self, ordinal: u64) -> Result<Option<StoredLog>, StoreError> {
-        self.get(|snapshot| snapshot.log(ordinal))
+        self.get(|read_txn| read_txn.log(ordinal))
     }
 
     /// Returns the code with this hash, as it was deployed.
     pub fn code_bytes(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
-        self.get(|snapshot| snapshot.code(hash))
+        self.get(|read_txn| read_txn.code(hash))
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     error::{FREE, StoreError},
     meta,
     pages::{PageFault, PageItem, PageWalker},
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     store::Store,
     table::{Table, Tables},
 };
@@ -57,8 +57,8 @@ impl Store {
         let walk = PageWalker::begin(self.env())?;
         let mut survey = DamageSurvey::default();
         for tree in walk.trees()? {
-            let _ = walk.tree(tree, &[], &mut |found| {
-                if let PageItem::Fault(fault) = found {
+            let _ = walk.tree(tree, &[], &mut |item| {
+                if let PageItem::Fault(fault) = item {
                     survey.faults.push(fault);
                 }
                 ControlFlow::Continue(())
@@ -87,7 +87,7 @@ impl Store {
             made.commit(|txn, progress| {
                 let mut indexes = Indexes::default();
                 for number in next..end {
-                    indexes.add_stored(&Snapshot::new(txn, made.tables()), progress, number)?;
+                    indexes.add_stored(&ReadTransaction::new(txn, made.tables()), progress, number)?;
                 }
                 indexes.write(txn, made.tables())
             })?;
@@ -106,15 +106,15 @@ impl Store {
         report: &mut dyn FnMut(RewriteStatus) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         // The number of entries of a table whose root is damaged is unknown.
-        let entries = |table: Table| self.read(|snapshot, _| Ok(table.stat(snapshot.txn)?.entries as u64));
+        let entries = |table: Table| self.read(|read_txn, _| Ok(table.stat(read_txn.txn)?.entries as u64));
         let of = self.tables().all().into_iter().filter_map(|table| entries(table).ok()).sum();
         let (walk, mut done) = (PageWalker::begin(self.env())?, 0);
         for tree in walk.trees()? {
             let table = made.tables().all().into_iter().find(|table| table.name == tree.table);
             let Some(table) = table.filter(|table| !DERIVED.contains(&table.name)) else { continue };
             let (mut batch, mut failed) = (Batch::new(made, table), None);
-            let _ = walk.tree(tree, &[], &mut |found| {
-                let added = match found {
+            let _ = walk.tree(tree, &[], &mut |item| {
+                let added = match item {
                     PageItem::Entry { key, value } => batch.add(key, value),
                     PageItem::Fault(fault) => Err(fault.error()),
                     PageItem::Page { .. } => Ok(()),

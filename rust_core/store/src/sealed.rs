@@ -33,7 +33,7 @@ impl SealedBlock {
         match progress.head {
             None if number != 0 => refused("the store is empty: genesis comes first"),
             None if self.block.hash != options.genesis => {
-                Err(StoreError::OtherGenesis { found: self.block.hash, expected: options.genesis })
+                Err(StoreError::OtherGenesis { genesis: self.block.hash, expected: options.genesis })
             }
             Some(head) if head.number.checked_add(1) != Some(number) => {
                 refused("its number does not follow the newest one")

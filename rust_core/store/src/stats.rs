@@ -60,9 +60,9 @@ impl Store {
 
     /// Returns sizes and progress. Reads one page per table.
     pub fn stats(&self) -> Result<Stats, StoreError> {
-        let (progress, tables) = self.read(|snapshot, progress| {
+        let (progress, tables) = self.read(|read_txn, progress| {
             let tables = self.tables().all().map(|table| {
-                let stat = table.stat(snapshot.txn)?;
+                let stat = table.stat(read_txn.txn)?;
                 let pages = (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64;
                 Ok(TableStats {
                     name: table.name,

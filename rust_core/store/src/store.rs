@@ -18,8 +18,8 @@ use crate::{
     nodes::{NodeWrites, prune_proof_window, replace_versions},
     open::{check_location, open},
     options::StoreOptions,
+    read_transaction::{ReadTransaction, TransactionInfo},
     sealed::SealedBlock,
-    snapshot::{Snapshot, TransactionInfo},
     state::{StateCache, StateWrites},
     table::Tables,
 };
@@ -71,8 +71,8 @@ impl Store {
 
     /// Returns the progress of the store and the writer's metadata, as of one moment.
     pub fn progress_and_metadata(&self) -> Result<(Progress, Bytes), StoreError> {
-        self.read(|snapshot, progress| {
-            Ok((*progress, meta::writer_metadata(&snapshot.tables.meta, snapshot.txn)?))
+        self.read(|read_txn, progress| {
+            Ok((*progress, meta::writer_metadata(&read_txn.tables.meta, read_txn.txn)?))
         })
     }
 
@@ -83,12 +83,12 @@ impl Store {
 
     /// Returns the metadata that the writer stored with the newest block; empty before the first.
     pub fn writer_metadata(&self) -> Result<Bytes, StoreError> {
-        self.read(|snapshot, _| meta::writer_metadata(&snapshot.tables.meta, snapshot.txn))
+        self.read(|read_txn, _| meta::writer_metadata(&read_txn.tables.meta, read_txn.txn))
     }
 
     /// Returns the programs that made the store, oldest first.
     pub fn origins(&self) -> Result<Vec<StoreOrigin>, StoreError> {
-        self.read(|snapshot, _| meta::origins(&snapshot.tables.meta, snapshot.txn))
+        self.read(|read_txn, _| meta::origins(&read_txn.tables.meta, read_txn.txn))
     }
 
     /// Writes blocks after the newest one. All are durable when this returns; on an error, none is stored.
@@ -144,8 +144,8 @@ impl Store {
     /// Returns the newest block that no unwind since `generation` removed; `None` if there was no unwind. All
     /// data up to that block is the same in every generation since.
     pub fn common_block_since(&self, generation: u64) -> Result<Option<u64>, StoreError> {
-        self.read(|snapshot, _| {
-            Ok(meta::unwinds(&snapshot.tables.meta, snapshot.txn)?.common_block_since(generation))
+        self.read(|read_txn, _| {
+            Ok(meta::unwinds(&read_txn.tables.meta, read_txn.txn)?.common_block_since(generation))
         })
     }
 
@@ -201,13 +201,13 @@ impl Store {
     /// this crate, and long work is split into several.
     pub(crate) fn read<T>(
         &self,
-        work: impl FnOnce(&Snapshot<'_>, &Progress) -> Result<T, StoreError>,
+        work: impl FnOnce(&ReadTransaction<'_>, &Progress) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let attempt = || {
             let txn = self.env().read_txn().map_err(|error| self.limits(error.into()))?;
             let tables = self.tables();
             let TransactionInfo { progress, incarnations, .. } = self.transaction_info(&txn)?;
-            work(&Snapshot { incarnations, ..Snapshot::new(&txn, tables) }, &progress)
+            work(&ReadTransaction { incarnations, ..ReadTransaction::new(&txn, tables) }, &progress)
         };
         attempt().inspect_err(|error| self.record_damage(error))
     }

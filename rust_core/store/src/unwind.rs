@@ -8,7 +8,7 @@ use crate::{
     meta,
     meta::StoredHead,
     nodes,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     state,
     store::Store,
 };
@@ -47,7 +47,7 @@ impl Store {
                 state::unwind_block(txn, tables, number)?;
                 unwind_block(txn, tables, progress, number)?;
             }
-            let (hash, _) = Snapshot::new(txn, tables).existing_record(to)?;
+            let (hash, _) = ReadTransaction::new(txn, tables).existing_record(to)?;
             progress.head = Some(StoredHead { number: to, hash });
             progress.generation += 1;
             let mut unwinds = meta::unwinds(&tables.meta, txn)?;

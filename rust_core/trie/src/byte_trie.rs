@@ -43,25 +43,25 @@ impl ByteTrie {
 
     /// Returns the root hash.
     pub fn root(&mut self) -> B256 {
-        self.snapshot().root()
+        self.current_trie().root()
     }
 
     /// Returns the number of keys that have a value.
     pub fn len(&mut self) -> usize {
-        self.snapshot().len().expect("nothing was unloaded")
+        self.current_trie().len().expect("nothing was unloaded")
     }
 
     pub fn is_empty(&mut self) -> bool {
-        self.snapshot().is_empty()
+        self.current_trie().is_empty()
     }
 
     /// Returns a proof of a key's value, or of its absence. See [`Trie::prove`].
     pub fn prove(&mut self, key: &[u8]) -> Vec<Bytes> {
-        self.snapshot().prove(key)
+        self.current_trie().prove(key)
     }
 
     /// Returns the current trie, with all changes hashed.
-    pub fn snapshot(&mut self) -> &Trie<Bytes> {
+    pub fn current_trie(&mut self) -> &Trie<Bytes> {
         if !self.pending.is_empty() {
             self.trie = self.trie.apply(std::mem::take(&mut self.pending).into_iter().collect());
         }

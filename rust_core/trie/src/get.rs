@@ -43,7 +43,7 @@ pub(crate) fn get_many<'t, V: 't, K>(
     depth: usize,
     keys: &[K],
     bytes: impl Fn(&K) -> &[u8],
-    mut found: impl FnMut(Lookup<'t, V>),
+    mut visit: impl FnMut(Lookup<'t, V>),
 ) {
     for keys in keys.chunks(CONCURRENT_LOOKUPS) {
         let start =
@@ -60,7 +60,7 @@ pub(crate) fn get_many<'t, V: 't, K>(
             }
         }
         for cursor in states.iter().take(keys.len()) {
-            found(match cursor {
+            visit(match cursor {
                 LookupState::Done(value) => *value,
                 LookupState::InProgress(..) => Lookup::Absent,
             });

@@ -209,8 +209,8 @@ fn check_and_decode<V: Value, E>(
     let mut hashes = vec![B256::ZERO; inputs.len()];
     keccak_batch(&inputs, &mut hashes);
     let mut nodes = Vec::with_capacity(named.len());
-    for (((path, reference), (first, rest)), found) in named.iter().zip(split).zip(hashes) {
-        let node = if reference.as_hash() == Some(found) {
+    for (((path, reference), (first, rest)), hash) in named.iter().zip(split).zip(hashes) {
+        let node = if reference.as_hash() == Some(hash) {
             decode::stored(first, rest, path)
         } else {
             Err(NodeDecodeError::Hash)

@@ -1,4 +1,4 @@
-//! A data directory without a node, and the frames of a snapshot, encoded independently of the crate.
+//! A data directory without a node, and the frames of a streamed copy, encoded independently of the crate.
 
 use std::{
     ops::ControlFlow,
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use foreseal_backup::{BackupSource, SnapshotRate, SnapshotSummary, send_snapshot};
+use foreseal_backup::{BackupSource, CopyRate, CopySummary, send_copy};
 use foreseal_chain::{
     SteppedClock,
     datadir::{DataDir, DataDirError, genesis_hash},
@@ -59,23 +59,23 @@ impl Sender {
         BackupSource { datadir: self.datadir(), store: Some(&self.store), map_size: MAP_SIZE, with_key }
     }
 
-    /// Returns a snapshot and its summary.
-    pub fn stream(&self) -> (Vec<u8>, SnapshotSummary) {
+    /// Returns a stream and its summary.
+    pub fn stream(&self) -> (Vec<u8>, CopySummary) {
         send(&self.source(false))
     }
 }
 
-/// Returns a snapshot of a source and its summary.
-pub fn send(source: &BackupSource<'_>) -> (Vec<u8>, SnapshotSummary) {
+/// Returns a stream with a copy of a source and its summary.
+pub fn send(source: &BackupSource<'_>) -> (Vec<u8>, CopySummary) {
     let (clock, mut stream) = (SteppedClock::default(), Vec::new());
-    let rate = SnapshotRate::unlimited(&clock);
-    let summary = send_snapshot(source, &mut stream, &rate, &mut |_| ControlFlow::Continue(())).unwrap();
+    let rate = CopyRate::unlimited(&clock);
+    let summary = send_copy(source, &mut stream, &rate, &mut |_| ControlFlow::Continue(())).unwrap();
     (stream, summary)
 }
 
-/// Returns the same snapshot at each call.
-pub fn shared_stream() -> (Vec<u8>, SnapshotSummary) {
-    static SHARED: OnceLock<(Vec<u8>, SnapshotSummary)> = OnceLock::new();
+/// Returns the same stream at each call.
+pub fn shared_stream() -> (Vec<u8>, CopySummary) {
+    static SHARED: OnceLock<(Vec<u8>, CopySummary)> = OnceLock::new();
     SHARED.get_or_init(|| Sender::new().stream()).clone()
 }
 

@@ -13,9 +13,11 @@ impl Chain {
     ///
     /// Older views share their own table of hashes, so they keep returning the same results.
     pub fn unwind(&mut self, number: u64) -> Result<Vec<Arc<Transaction>>, ChainError> {
-        let Some(gone) = self.sealed.truncate(number)? else { return Err(ChainError::NotOnChain { number }) };
+        let Some(reorged) = self.sealed.truncate(number)? else {
+            return Err(ChainError::NotOnChain { number });
+        };
         let mut transactions = Vec::new();
-        for block in &gone {
+        for block in &reorged {
             self.reorged.push(block);
             self.total_difficulty = self.total_difficulty.saturating_sub(block.block.header.difficulty);
             transactions.extend(block.block.transactions.iter().cloned());
@@ -27,7 +29,7 @@ impl Chain {
         self.lookup = Arc::new(self.lookup.up_to(number));
         self.finality.unwound(number);
         self.forgotten = self.forgotten.min(number + 1);
-        if !gone.is_empty() {
+        if !reorged.is_empty() {
             self.send_unwound(number);
         }
         Ok(transactions)
@@ -36,11 +38,11 @@ impl Chain {
     /// Applies a recorded unwind.
     pub fn replay_unwind(&mut self, number: u64, hash: B256) -> Result<(), ChainError> {
         self.unwind(number)?;
-        let found = self.latest().block.hash;
-        if found == hash {
+        let latest = self.latest().block.hash;
+        if latest == hash {
             Ok(())
         } else {
-            Err(ChainError::SealMismatch { number, recorded: hash, computed: found })
+            Err(ChainError::SealMismatch { number, recorded: hash, computed: latest })
         }
     }
 }

@@ -85,12 +85,12 @@ impl Checksum {
     /// # Errors
     /// Returns [`Mismatch`] if the checksum was computed from other bytes.
     pub fn verify(&self, bytes: &[u8]) -> Result<(), Mismatch> {
-        let found = Self::new(bytes);
-        if found == *self {
+        let actual = Self::new(bytes);
+        if actual == *self {
             return Ok(());
         }
         let bit = (bytes.len() <= LOCATED)
-            .then(|| changed_bit(found.crc32c ^ self.crc32c, bytes.len()))
+            .then(|| changed_bit(actual.crc32c ^ self.crc32c, bytes.len()))
             .flatten()
             .filter(|&(at, bit)| {
                 let mut hasher = blake3::Hasher::new();
@@ -173,7 +173,7 @@ impl Trailer {
         let (content, line) = bytes.split_at(length);
         let fixed = self.line.bytes().zip(line).enumerate().filter(|(_, (expected, _))| *expected != b'.');
         let wrong: Vec<_> =
-            fixed.filter(|(_, (expected, found))| expected != *found).map(|(at, _)| at).collect();
+            fixed.filter(|(_, (expected, actual))| expected != *actual).map(|(at, _)| at).collect();
         let offset = |at: usize| Some((length + at) as u64);
         if let [at, ..] = wrong[..] {
             return Err(Mismatch { offset: offset(at).filter(|_| wrong.len() == 1) });
@@ -186,11 +186,11 @@ impl Trailer {
             return Ok(bytes);
         }
         // If only one of content, BLAKE3 and CRC-32C was changed, the other two agree.
-        let digit = |from: usize, found: &[u8], expected: &str| {
-            found
+        let digit = |from: usize, actual: &[u8], expected: &str| {
+            actual
                 .iter()
                 .zip(expected.bytes())
-                .position(|(found, expected)| *found != expected)
+                .position(|(actual, expected)| *actual != expected)
                 .and_then(|at| offset(from + at))
         };
         if as_blake3 {

@@ -109,10 +109,10 @@ impl DataDir {
     /// outdated one.
     pub fn load_pool(&self) -> Result<SavedPool, DataDirError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
-        let found = checked_file::read(&path, checked_file::unseal)
+        let content = checked_file::read(&path, checked_file::unseal)
             .map_err(|error| DataDirError::io("read", &path, &error))?;
-        let there = found.is_some();
-        let saved = match found {
+        let there = content.is_some();
+        let saved = match content {
             Some(Ok(bytes)) => SavedPool::Bytes(bytes),
             // Transactions that were only in the pool were never pre-confirmed, so a damaged file does not
             // prevent a start.

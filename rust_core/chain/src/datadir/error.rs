@@ -23,8 +23,8 @@ pub enum DataDirError {
     OtherGenesis { datadir: PathBuf },
     #[error(transparent)]
     Damaged(#[from] DamagedFile),
-    #[error("{} has format {found}, newer than the supported version {supported}", path.display())]
-    NewerIdentity { path: PathBuf, found: u32, supported: u32 },
+    #[error("{} has format {version}, newer than the supported version {supported}", path.display())]
+    NewerIdentity { path: PathBuf, version: u32, supported: u32 },
     #[error("cannot {what} {}: {why}", path.display())]
     Io { what: &'static str, path: PathBuf, why: String },
 }

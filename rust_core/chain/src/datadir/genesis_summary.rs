@@ -63,8 +63,8 @@ pub fn record_summary(datadir: &Path, spec: &ChainSpec, hash: B256) -> Result<()
 
 /// Returns the recorded summary; `None` if it is missing, damaged or of another version.
 fn read_summary(datadir: &Path) -> Option<GenesisSummary> {
-    let found = checked_file::read(&datadir.join(GENESIS_SUMMARY), checked_file::unseal_json).ok()??;
-    serde_json::from_slice(&found.ok()?).ok()
+    let content = checked_file::read(&datadir.join(GENESIS_SUMMARY), checked_file::unseal_json).ok()??;
+    serde_json::from_slice(&content.ok()?).ok()
 }
 
 /// Returns a copy of a genesis without its allocation.

@@ -49,13 +49,13 @@ impl DirIdentity {
     /// format.
     pub fn read(datadir: &Path) -> Result<Option<Self>, DataDirError> {
         let path = datadir.join(IDENTITY);
-        let found = checked_file::read(&path, checked_file::unseal_json)
+        let content = checked_file::read(&path, checked_file::unseal_json)
             .map_err(|error| DataDirError::io("read", &path, &error))?;
-        let Some(text) = found.transpose()? else { return Ok(None) };
+        let Some(text) = content.transpose()? else { return Ok(None) };
         match serde_json::from_slice::<AnyFormat>(&text) {
             Ok(AnyFormat { format: FORMAT }) => {}
-            Ok(AnyFormat { format: found }) => {
-                return Err(DataDirError::NewerIdentity { path, found, supported: FORMAT });
+            Ok(AnyFormat { format: version }) => {
+                return Err(DataDirError::NewerIdentity { path, version, supported: FORMAT });
             }
             Err(_) => return Err(damaged(path)),
         }

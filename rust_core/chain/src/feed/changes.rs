@@ -46,9 +46,9 @@ pub fn changes(view: &View, after: StepCursor, sink: Sink<'_>) -> Result<StepCur
 /// # Errors
 /// Returns [`FeedError::CursorGone`] if it is not, or [`FeedError::Read`].
 pub fn step_at(view: &View, cursor: StepCursor) -> Result<BlockAtStep, FeedError> {
-    let found = block(view, cursor.number)?;
-    let found = found.as_ref().map(|found| Steps::from_block(found)).filter(|steps| steps.holds(cursor));
-    match (found, usize::try_from(cursor.index)) {
+    let block = block(view, cursor.number)?;
+    let steps = block.as_ref().map(|block| Steps::from_block(block)).filter(|steps| steps.holds(cursor));
+    match (steps, usize::try_from(cursor.index)) {
         (Some(steps), Ok(index)) => Ok(steps.at(index)),
         _ => Err(cursor_gone(view)?),
     }
@@ -93,7 +93,7 @@ pub fn changes_and_seals(
         TurningPoint { cursor, sealed }
     } else {
         let branch = Branch::find(view, cursor)?;
-        if let Some((block, _)) = branch.gone.first().filter(|_| sealed) {
+        if let Some((block, _)) = branch.reorged.first().filter(|_| sealed) {
             walk.emit(Change::Unsealed(block.block().clone()), cursor);
         }
         walk.back(&branch)?
@@ -121,13 +121,13 @@ fn expect_block(view: &View, number: u64) -> Result<Arc<ExecutedBlock>, StateErr
 
 /// Returns `true` if the step at `cursor` is on the chain.
 fn holds(view: &View, cursor: StepCursor) -> Result<bool, StateError> {
-    Ok(block(view, cursor.number)?.is_some_and(|found| Steps::from_block(&found).holds(cursor)))
+    Ok(block(view, cursor.number)?.is_some_and(|block| Steps::from_block(&block).holds(cursor)))
 }
 
 /// Reorged blocks, and the point where they branch off the chain.
 struct Branch {
     /// Reorged blocks, newest first, each with the number of its steps that the reader has seen.
-    gone: Vec<(Arc<ReorgedBlock>, usize)>,
+    reorged: Vec<(Arc<ReorgedBlock>, usize)>,
     /// Number of steps of the oldest block that are on the chain.
     kept: usize,
     /// Newest common step of the branch and the chain.
@@ -137,26 +137,26 @@ struct Branch {
 impl Branch {
     fn find(view: &View, after: StepCursor) -> Result<Self, FeedError> {
         let Some((mut newest, index)) = view.reorged.find_step(after) else { return Err(cursor_gone(view)?) };
-        let mut gone_blocks = vec![(newest.clone(), index + 1)];
+        let mut reorged = vec![(newest.clone(), index + 1)];
         loop {
             let (number, parent) = (newest.number(), newest.parent());
             let before = number.checked_sub(1);
             if before.map(|before| view.block_hash(before)).transpose()?.flatten() == Some(parent) {
                 break;
             }
-            let found = before.and_then(|before| view.reorged.find_block(before, &parent));
-            let Some(block) = found else { return Err(cursor_gone(view)?) };
-            gone_blocks.push((block.clone(), block.steps().count()));
+            let parent_block = before.and_then(|before| view.reorged.find_block(before, &parent));
+            let Some(block) = parent_block else { return Err(cursor_gone(view)?) };
+            reorged.push((block.clone(), block.steps().count()));
             newest = block;
         }
         let (number, steps) = (newest.number(), newest.steps());
         let kept = block(view, number)?.map_or(0, |here| steps.common(Steps::from_block(&here)));
-        let kept = kept.min(gone_blocks.last().map_or(0, |(_, seen)| *seen));
+        let kept = kept.min(reorged.last().map_or(0, |(_, seen)| *seen));
         let common = match kept.checked_sub(1) {
             Some(last) => steps.cursor(last),
             None => Steps::from_block(&*expect_block(view, number.saturating_sub(1))?).last(),
         };
-        Ok(Self { gone: gone_blocks, kept, common })
+        Ok(Self { reorged, kept, common })
     }
 }
 
@@ -190,8 +190,8 @@ impl ChangeWalker<'_> {
 
     fn back(&mut self, branch: &Branch) -> Result<TurningPoint, FeedError> {
         let mut turn = TurningPoint { cursor: branch.common, sealed: false };
-        for (at, (block, seen)) in branch.gone.iter().enumerate() {
-            let (steps, next) = (block.steps(), branch.gone.get(at + 1));
+        for (at, (block, seen)) in branch.reorged.iter().enumerate() {
+            let (steps, next) = (block.steps(), branch.reorged.get(at + 1));
             let kept = if next.is_none() { branch.kept } else { 0 };
             for index in (kept..*seen).rev() {
                 turn.cursor = match (index.checked_sub(1), next) {

@@ -73,9 +73,9 @@ impl StepLogs {
                 while next < end && !is_full {
                     let portion: Vec<u64> = (next..end.min(next.saturating_add(PORTION))).collect();
                     next += portion.len() as u64;
-                    stored.history.read_logs(&LogFilter::default(), &portion, &mut |_, found| {
-                        logs.push(found.log.clone());
-                        is_full = reaches_size(found.log);
+                    stored.history.read_logs(&LogFilter::default(), &portion, &mut |_, entry| {
+                        logs.push(entry.log.clone());
+                        is_full = reaches_size(entry.log);
                         if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                     })?;
                 }
@@ -100,15 +100,15 @@ pub fn step_with_logs(view: &View, cursor: StepCursor) -> Result<(BlockAtStep, S
     let Some(history) = view.sealed.history_of(cursor.number) else {
         return Ok((step_at(view, cursor)?, StepLogs::InReceipts));
     };
-    let found = history.block_without_logs(cursor.number)?;
-    let Some((found, table)) = found.zip(history.steps(cursor.number)?) else {
+    let stored = history.block_without_logs(cursor.number)?;
+    let Some((stored, table)) = stored.zip(history.steps(cursor.number)?) else {
         return Err(cursor_gone(view)?);
     };
-    let steps = Steps::new(&found.block, &table);
+    let steps = Steps::new(&stored.block, &table);
     match usize::try_from(cursor.index) {
         Ok(index) if steps.holds(cursor) => {
             let logs =
-                StoredLogs { history: history.clone(), counts: found.log_counts, first: found.first_log };
+                StoredLogs { history: history.clone(), counts: stored.log_counts, first: stored.first_log };
             Ok((steps.at(index), StepLogs::Stored(logs)))
         }
         _ => Err(cursor_gone(view)?),

@@ -20,12 +20,12 @@ pub struct ReorgedBlock {
 }
 
 impl ReorgedBlock {
-    pub(super) fn new(gone: &ExecutedBlock) -> Self {
+    pub(super) fn new(executed: &ExecutedBlock) -> Self {
         let stateless = |step: &Arc<Step>| match step.state {
             Some(_) => Arc::new(Step { state: None, ..Step::clone(step) }),
             None => step.clone(),
         };
-        Self { block: gone.block.clone(), steps: gone.steps.iter().map(stateless).collect() }
+        Self { block: executed.block.clone(), steps: executed.steps.iter().map(stateless).collect() }
     }
 
     /// Returns the approximate size in memory, in bytes.
@@ -86,6 +86,6 @@ impl ReorgedBlock {
                 log,
             })
         });
-        all.filter(move |found| found.index < end && filter.matches(found.log))
+        all.filter(move |entry| entry.index < end && filter.matches(entry.log))
     }
 }

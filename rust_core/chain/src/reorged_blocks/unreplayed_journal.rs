@@ -22,7 +22,7 @@ use crate::executed_block::Step;
 /// Imported blocks are not found: the journal does not contain their receipts.
 #[derive(Debug)]
 pub struct UnreplayedJournal {
-    past: JournalReader,
+    journal: JournalReader,
     /// The append at which replay began, and the number of its records before that point.
     end: (u64, usize),
     /// Maximum size of the blocks in memory, in bytes.
@@ -31,8 +31,8 @@ pub struct UnreplayedJournal {
 }
 
 impl UnreplayedJournal {
-    pub fn new(past: JournalReader, end: (u64, usize)) -> Self {
-        Self { past, end, max_bytes: MAX_BYTES, blocks: OnceLock::new() }
+    pub fn new(journal: JournalReader, end: (u64, usize)) -> Self {
+        Self { journal, end, max_bytes: MAX_BYTES, blocks: OnceLock::new() }
     }
 
     /// Returns the same source, which retains at most `max_bytes` of blocks in memory.
@@ -59,7 +59,7 @@ impl UnreplayedJournal {
     fn read(&self) -> Result<BlockList, JournalError> {
         let (last, records) = self.end;
         let mut traces = Traces { max_bytes: self.max_bytes, ..Traces::default() };
-        self.past.summaries(last, &mut |sequence, outlines| {
+        self.journal.summaries(last, &mut |sequence, outlines| {
             let limit = if sequence < last { usize::MAX } else { records };
             for (at, outline) in outlines.into_iter().enumerate().take(limit) {
                 traces.follow((sequence, at), outline);
@@ -70,7 +70,7 @@ impl UnreplayedJournal {
             trace.steps.iter().map(move |at| (*at, block)).collect::<Vec<_>>()
         };
         let steps: HashMap<At, usize> = traces.reorged.iter().enumerate().flat_map(of_block).collect();
-        self.past.read(&steps.keys().map(|(sequence, _)| *sequence).collect(), &mut |append| {
+        self.journal.read(&steps.keys().map(|(sequence, _)| *sequence).collect(), &mut |append| {
             for (at, record) in append.records.iter().enumerate() {
                 if let (Record::Step(step) | Record::Override { step, .. }, Some(block)) =
                     (record, steps.get(&(append.sequence, at)))
@@ -139,9 +139,9 @@ impl Traces {
     /// Moves the newest blocks to `reorged`, down to the first one for which `stays` returns `true`.
     fn retain_last(&mut self, stays: impl Fn(&Trace) -> bool) {
         let kept = self.chain.iter().rposition(stays).map_or(0, |last| last + 1);
-        for gone in self.chain.drain(kept..) {
-            self.bytes += gone.bytes;
-            self.reorged.push_back(gone);
+        for trace in self.chain.drain(kept..) {
+            self.bytes += trace.bytes;
+            self.reorged.push_back(trace);
         }
         while self.reorged.len() > MAX_BLOCKS || self.bytes > self.max_bytes && self.reorged.len() > 1 {
             let Some(oldest) = self.reorged.pop_front() else { break };

@@ -116,8 +116,8 @@ impl ReaderQueue {
     /// Waits until `look` finds something in the state.
     async fn wait_until<T>(&self, look: impl Fn(&mut QueueState) -> Option<T>) -> T {
         loop {
-            if let Some(found) = look(&mut self.state.lock()) {
-                return found;
+            if let Some(value) = look(&mut self.state.lock()) {
+                return value;
             }
             self.changed.notified().await;
         }

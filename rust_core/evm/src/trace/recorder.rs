@@ -197,8 +197,8 @@ impl<S: StructLogSink> EvmInstance<'_, Recorder<S>> {
         let (fork, beneficiary, gas_limit) = (self.fork(), self.beneficiary(), transaction.gas_limit);
         let (recorder, cache) = self.inspector();
         recorder.begin(tracer, fork, max_size);
-        let found = recorder.lookup(|prestate| prestate.begin(&transaction, beneficiary, fork, cache));
-        found.map_err(EVMError::Database)?;
+        let lookup = recorder.lookup(|prestate| prestate.begin(&transaction, beneficiary, fork, cache));
+        lookup.map_err(EVMError::Database)?;
         let unexecuted = match self.surcharge() {
             Some(Surcharge::Fees { .. }) => {
                 self.look_up_vaults();

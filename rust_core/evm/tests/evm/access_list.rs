@@ -33,11 +33,11 @@ fn item(address: Address, keys: &[u64]) -> AccessListItem {
 
 /// Checks that execution with the list warms everything in it and yields the reported gas.
 fn check(state: &MemoryState, request: &CallRequest, want: Vec<AccessListItem>) {
-    let found = create(state, request).unwrap();
-    assert_eq!(found.access_list, AccessList(want));
-    let with = CallRequest { access_list: found.access_list, ..request.clone() };
+    let created = create(state, request).unwrap();
+    assert_eq!(created.access_list, AccessList(want));
+    let with = CallRequest { access_list: created.access_list, ..request.clone() };
     let outcome = call(&Environment::new(&dev_spec(), state, state, &header()), &with, limits()).unwrap();
-    assert_eq!(outcome, found.outcome);
+    assert_eq!(outcome, created.outcome);
 }
 
 #[test]
@@ -72,17 +72,17 @@ fn the_list_is_grown_until_nothing_is_new() {
     let mut state = MemoryState::funded();
     // Reads slot 1, measures the gas difference and reads slot 2 too if it was below 1,000.
     state.deploy(TARGET, hex!("5a600154505a90036103e811601057005b6002545000").to_vec());
-    let found = create(&state, &to(TARGET)).unwrap();
-    assert_eq!(found.access_list, AccessList(vec![item(TARGET, &[1, 2])]));
+    let created = create(&state, &to(TARGET)).unwrap();
+    assert_eq!(created.access_list, AccessList(vec![item(TARGET, &[1, 2])]));
 }
 
 #[test]
 fn a_request_that_fails_has_a_list_too() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, hex!("6007545f5ffd").to_vec());
-    let found = create(&state, &to(TARGET)).unwrap();
-    assert_eq!(found.access_list, AccessList(vec![item(TARGET, &[7])]));
-    assert!(matches!(found.outcome, CallOutcome::Revert { .. }));
+    let created = create(&state, &to(TARGET)).unwrap();
+    assert_eq!(created.access_list, AccessList(vec![item(TARGET, &[7])]));
+    assert!(matches!(created.outcome, CallOutcome::Revert { .. }));
 }
 
 #[test]
@@ -101,6 +101,6 @@ fn the_contract_being_created_is_left_out() {
 fn storage_keys_are_32_bytes() {
     let mut state = MemoryState::funded();
     state.deploy(TARGET, hex!("5f195450 00").to_vec());
-    let found = create(&state, &to(TARGET)).unwrap();
-    assert_eq!(found.access_list.0[0].storage_keys, vec![B256::repeat_byte(0xff)]);
+    let created = create(&state, &to(TARGET)).unwrap();
+    assert_eq!(created.access_list.0[0].storage_keys, vec![B256::repeat_byte(0xff)]);
 }

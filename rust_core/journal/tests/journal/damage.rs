@@ -198,7 +198,7 @@ fn a_newer_format_is_rejected_as_newer() {
     let (disk, _) = written();
     set_format(&disk, *b"FSEGMENT", 2);
     let error = open(&disk, 1).err().unwrap();
-    assert!(matches!(error, JournalError::NewerFormat { found: 2, supported: 1 }));
+    assert!(matches!(error, JournalError::NewerFormat { version: 2, supported: 1 }));
 }
 
 /// Opening and repair reject each format of such a program, and change nothing.
@@ -215,7 +215,7 @@ fn a_journal_of_an_unreleased_program_is_rejected_unchanged() {
         assert!(opened.to_string().contains("start with an empty data directory"), "{opened}");
         let planned = plan_repair(dir(), Arc::new(disk.clone())).err().unwrap();
         for error in [opened, planned] {
-            assert!(matches!(error, JournalError::Unreleased { path: found } if found == path(1)));
+            assert!(matches!(error, JournalError::Unreleased { path: segment } if segment == path(1)));
         }
         assert!(files(&disk) == before);
     }

@@ -258,7 +258,7 @@ fn a_journal_that_is_shortened_is_not_written() {
     let segment = folder.path().join("journal/0000000001.segment");
     fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(100).unwrap();
     let error = journal.append(&records(&vec![vec![2]])).unwrap_err();
-    assert!(matches!(error, JournalError::Shortened { found: 100, .. }), "{error}");
+    assert!(matches!(error, JournalError::Shortened { length: 100, .. }), "{error}");
     assert_eq!(fs::metadata(&segment).unwrap().len(), 100, "nothing was written");
     assert!(matches!(journal.append(&[]), Err(JournalError::Poisoned { .. })));
 }

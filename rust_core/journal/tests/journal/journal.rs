@@ -192,7 +192,7 @@ fn another_chain_is_rejected_by_name() {
     let other = Identity { chain_id: 1, ..IDENTITY };
     let error = open_error(dir.path(), JournalOptions::new(other, [0; 32]));
     assert!(
-        matches!(error, JournalError::WrongChain { found, expected } if (found, expected) == (IDENTITY, other))
+        matches!(error, JournalError::WrongChain { identity, expected } if (identity, expected) == (IDENTITY, other))
     );
     assert!(error.to_string().contains("found chain 31337 with genesis 0x0707"), "{error}");
 }

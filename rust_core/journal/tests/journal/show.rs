@@ -27,12 +27,12 @@ fn open(dir: &Path) -> LocalJournal {
 
 fn shown(dir: &Path, from: u64) -> Result<Vec<ShownAppend>, JournalError> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let mut found = Vec::new();
+    let mut appends = Vec::new();
     show(dir, &disk, from, &mut |append| {
-        found.push(append);
+        appends.push(append);
         ControlFlow::Continue(())
     })?;
-    Ok(found)
+    Ok(appends)
 }
 
 fn step(number: u64, index: u64) -> Arc<Flashblock> {

@@ -61,9 +61,9 @@ fn probe(address: &FeedAddress) -> FeedPort {
     match address {
         FeedAddress::Unix(path) => judge(&[UnixStream::connect(path).err()]),
         FeedAddress::Tcp { host, port } | FeedAddress::Tls { host, port } => {
-            let Ok(found) = (host.as_str(), *port).to_socket_addrs() else { return FeedPort::Unknown };
+            let Ok(addresses) = (host.as_str(), *port).to_socket_addrs() else { return FeedPort::Unknown };
             let connect = |address| TcpStream::connect_timeout(&address, TIMEOUT).err();
-            judge(&found.take(MAX_ADDRESSES).map(connect).collect::<Vec<_>>())
+            judge(&addresses.take(MAX_ADDRESSES).map(connect).collect::<Vec<_>>())
         }
     }
 }

@@ -364,8 +364,9 @@ impl Sequencer {
             self.execute_on_branch(parent, block)?
         } else {
             let Some(number) = self.chain.sealed_number(&parent)? else { return Ok(None) };
-            let Some(found) = self.chain.block(number)? else { return Ok(None) };
-            let after = ParentBlock { header: &found.block.header, hash: parent, state: &found.state };
+            let Some(parent_block) = self.chain.block(number)? else { return Ok(None) };
+            let after =
+                ParentBlock { header: &parent_block.block.header, hash: parent, state: &parent_block.state };
             self.chain.execute_after(after, self.chain.hashes(), block)
         };
         match executed {
@@ -386,21 +387,22 @@ impl Sequencer {
         block: BlockBytes,
     ) -> Result<Result<ExecutionOutput, BlockError>, ControlError> {
         let (common, path) = self.branch_of(parent)?;
-        let known = path.iter().rposition(|(_, found)| found.executed.is_some());
+        let known = path.iter().rposition(|(_, branch_block)| branch_block.executed.is_some());
         let mut newest = known.and_then(|at| path[at].1.executed.clone());
-        let numbered = |(hash, found): &(B256, BranchBlock)| (found.number, *hash);
+        let numbered = |(hash, branch_block): &(B256, BranchBlock)| (branch_block.number, *hash);
         let first = known.map_or(0, |at| at + 1);
         let mut branch: Vec<_> = path[..first].iter().map(numbered).collect();
-        for (hash, found) in &path[first..] {
-            let again: BlockBytes = alloy_rlp::decode_exact(&found.bytes).map_err(ChainError::NotABlock)?;
+        for (hash, branch_block) in &path[first..] {
+            let again: BlockBytes =
+                alloy_rlp::decode_exact(&branch_block.bytes).map_err(ChainError::NotABlock)?;
             let hashes = BranchHashes { chain: &self.chain, branch: branch.clone() };
             let executed = self
                 .execute_after_known(newest.as_ref(), common, &hashes, again)
-                .map_err(|source| ChainError::Block { number: found.number, source })?;
-            let with_result = BranchBlock { executed: Some(executed.clone()), ..found.clone() };
+                .map_err(|source| ChainError::Block { number: branch_block.number, source })?;
+            let with_result = BranchBlock { executed: Some(executed.clone()), ..branch_block.clone() };
             self.driver.add_branch(*hash, with_result);
             newest = Some(executed);
-            branch.push((found.number, *hash));
+            branch.push((branch_block.number, *hash));
         }
         let hashes = BranchHashes { chain: &self.chain, branch };
         Ok(self.execute_after_known(newest.as_ref(), common, &hashes, block))
@@ -419,10 +421,11 @@ impl Sequencer {
             let after = ParentBlock { header: &executed.block.header, hash, state: &executed.state };
             return self.chain.execute_after(after, hashes, block);
         }
-        let found = self.chain.block(common).map_err(ExecutionError::from)?;
-        let found = found.ok_or_else(|| ExecutionError::Environment("the parent is gone".into()))?;
-        let hash = found.block.hash;
-        let after = ParentBlock { header: &found.block.header, hash, state: &found.state };
+        let common_block = self.chain.block(common).map_err(ExecutionError::from)?;
+        let common_block =
+            common_block.ok_or_else(|| ExecutionError::Environment("the parent is gone".into()))?;
+        let hash = common_block.block.hash;
+        let after = ParentBlock { header: &common_block.block.header, hash, state: &common_block.state };
         self.chain.execute_after(after, hashes, block)
     }
 }

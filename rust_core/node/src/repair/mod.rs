@@ -116,7 +116,7 @@ impl<'p> StoreRepair<'p> {
             return Ok(RepairPlan { faults, fault_count: 1, method: RepairMethod::MetaPage, warning: None });
         }
         let (faults, fault_count, derived) = match survey {
-            Ok(found) => found,
+            Ok(surveyed) => surveyed,
             // A store that cannot be opened counts as one fault.
             Err(error) if error.is_damage() || is_lost(&error) => {
                 let why = error.to_string();

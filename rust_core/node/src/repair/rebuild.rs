@@ -91,10 +91,12 @@ impl Rebuild<'_> {
         let mut fetcher = Fetcher::new(source);
         let of = plan.last + 1 - plan.first;
         for number in plan.first..=plan.last {
-            let (bytes, found) = fetcher.block(number, self.damaged.as_ref())?;
+            let (bytes, hash) = fetcher.block(number, self.damaged.as_ref())?;
             let own = self.anchor.hash;
-            if number == self.anchor.number && found != own {
-                return Err(SourceError::Contradiction { number, found, own, record: "the journal" }.into());
+            if number == self.anchor.number && hash != own {
+                return Err(
+                    SourceError::Contradiction { number, found: hash, own, record: "the journal" }.into()
+                );
             }
             chain
                 .import(&bytes)

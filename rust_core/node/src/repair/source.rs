@@ -64,14 +64,14 @@ impl<'s> Fetcher<'s> {
     /// # Errors
     /// Returns an error if the node has another chain.
     pub fn head_of(&mut self, chain_id: u64, genesis: B256) -> Result<u64, SourceError> {
-        let found = self.source.chain().map_err(SourceError::Unavailable)?;
-        if found.chain_id != chain_id {
-            return Err(SourceError::OtherChainId { found: found.chain_id, own: chain_id });
+        let source_chain = self.source.chain().map_err(SourceError::Unavailable)?;
+        if source_chain.chain_id != chain_id {
+            return Err(SourceError::OtherChainId { found: source_chain.chain_id, own: chain_id });
         }
-        if found.genesis != genesis {
-            return Err(SourceError::OtherGenesis { found: found.genesis, own: genesis });
+        if source_chain.genesis != genesis {
+            return Err(SourceError::OtherGenesis { found: source_chain.genesis, own: genesis });
         }
-        Ok(found.head)
+        Ok(source_chain.head)
     }
 
     /// Returns the hash that the node reports for a block.
@@ -90,12 +90,13 @@ impl<'s> Fetcher<'s> {
         while first < end {
             let middle = usize::midpoint(first, end);
             let SealedPosition { number, hash: own, .. } = shared[middle];
-            let found = self.hash(number)?;
-            if found == own {
+            let hash = self.hash(number)?;
+            if hash == own {
                 first = middle + 1;
             } else {
                 end = middle;
-                differs = Some(SourceError::Contradiction { number, found, own, record: "the journal" });
+                differs =
+                    Some(SourceError::Contradiction { number, found: hash, own, record: "the journal" });
             }
         }
         differs.map_or(Ok(()), Err)
@@ -108,18 +109,21 @@ impl<'s> Fetcher<'s> {
     pub fn block(&mut self, number: u64, store: Option<&Store>) -> Result<(Vec<u8>, B256), SourceError> {
         let bytes = self.source.block(number).map_err(SourceError::Unavailable)?;
         let Some(header) = header_of(&bytes) else {
-            let found = format!("{} bytes that are not a block", bytes.len());
-            return Err(SourceError::OtherBlock { number, found });
+            let description = format!("{} bytes that are not a block", bytes.len());
+            return Err(SourceError::OtherBlock { number, found: description });
         };
         if header.number != number {
             return Err(SourceError::OtherBlock { number, found: format!("block {}", header.number) });
         }
-        let found = header.hash_slow();
+        let hash = header.hash_slow();
         match store.and_then(|store| stored_hash(store, number)) {
-            Some(own) if own != found => {
-                Err(SourceError::Contradiction { number, found, own, record: "the intact part of the store" })
-            }
-            _ => Ok((bytes, found)),
+            Some(own) if own != hash => Err(SourceError::Contradiction {
+                number,
+                found: hash,
+                own,
+                record: "the intact part of the store",
+            }),
+            _ => Ok((bytes, hash)),
         }
     }
 }

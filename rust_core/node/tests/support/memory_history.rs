@@ -75,31 +75,31 @@ impl History for MemoryHistory {
     }
 
     fn steps(&self, number: u64) -> Result<Option<Vector<Arc<Step>>>, StateError> {
-        self.read(|blocks| blocks.get(&number).map(|found| found.steps.clone()))
+        self.read(|blocks| blocks.get(&number).map(|block| block.steps.clone()))
     }
 
     fn header_and_state(&self, number: u64) -> Result<Option<HeaderAndState>, StateError> {
-        let with_state = |found: &Arc<ExecutedBlock>| {
-            HeaderAndState::stored(found.block.header.clone(), found.block.hash, found.state.clone())
+        let with_state = |block: &Arc<ExecutedBlock>| {
+            HeaderAndState::stored(block.block.header.clone(), block.block.hash, block.state.clone())
         };
         self.read(|blocks| blocks.get(&number).map(with_state))
     }
 
     fn counts(&self, number: u64) -> Result<Option<BlockCounts>, StateError> {
-        self.read(|blocks| blocks.get(&number).map(|found| BlockCounts::new(found)))
+        self.read(|blocks| blocks.get(&number).map(|block| BlockCounts::new(block)))
     }
 
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError> {
-        self.read(|blocks| blocks.get(&number).map(|found| found.block.hash))
+        self.read(|blocks| blocks.get(&number).map(|block| block.block.hash))
     }
 
     fn step(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         self.read(|blocks| {
-            blocks.iter().find_map(|(&number, found)| {
-                if found.block.hash == *hash {
+            blocks.iter().find_map(|(&number, block)| {
+                if block.block.hash == *hash {
                     return Some(Position { number, index: 0 });
                 }
-                let index = found.steps.iter().position(|step| step.hash == *hash)?;
+                let index = block.steps.iter().position(|step| step.hash == *hash)?;
                 Some(Position { number, index })
             })
         })
@@ -122,11 +122,11 @@ impl History for MemoryHistory {
             let ordinals = range.ordinals.clone().unwrap_or_else(all);
             // Two at a time, so that a search has several portions.
             let examined = ordinals.end.min(ordinals.start + max.min(2) as u64);
-            let found = (ordinals.start..examined)
+            let matching = (ordinals.start..examined)
                 .filter(|ordinal| logs.get(index(*ordinal)).is_some_and(|(_, log)| filter.matches(log)))
                 .collect();
             range.ordinals = Some(examined..ordinals.end);
-            found
+            matching
         })
     }
 
@@ -140,8 +140,8 @@ impl History for MemoryHistory {
             let logs = located(blocks);
             for &ordinal in ordinals {
                 let (position, _) = logs[index(ordinal)];
-                let found = matching_logs(&blocks[&position.block].block, filter, position.index).next();
-                if visit(ordinal, &found.expect("a match")).is_break() {
+                let entry = matching_logs(&blocks[&position.block].block, filter, position.index).next();
+                if visit(ordinal, &entry.expect("a match")).is_break() {
                     break;
                 }
             }
@@ -154,8 +154,8 @@ impl History for MemoryHistory {
 
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         self.read(|blocks| {
-            blocks.iter().find_map(|(&number, found)| {
-                let index = found.block.transactions.iter().position(|one| one.hash() == *hash)?;
+            blocks.iter().find_map(|(&number, block)| {
+                let index = block.block.transactions.iter().position(|one| one.hash() == *hash)?;
                 Some(Position { number, index })
             })
         })

@@ -110,14 +110,14 @@ fn iteration_is_unaffected_by_changes_of_the_pool() {
     }
     let mut best = pool.best(0, 0);
     let first = best.next().unwrap();
-    // Another sender arrives, the first sender's follower is replaced, and the second sender's head is
+    // Another sender arrives, the first sender's next transaction is replaced, and the second sender's head is
     // discarded.
     chain.submit(&pool, &keys[2].legacy(0, 9 * GWEI)).unwrap();
     let replacement = chain.submit(&pool, &keys[0].legacy(1, 8 * GWEI)).unwrap().hash;
     let head = pool.sender_content(&keys[1].address).pooled[0].hash();
     pool.discard(&head, DropReason::Rejected(String::new()));
     let rest: Vec<_> = best.map(|t| t.hash()).collect();
-    // The heads of the snapshot stay. Later transactions are read when their turn comes.
+    // The copied heads stay. Later transactions are read when their turn comes.
     assert_eq!(first.sender(), keys[0].address);
     assert_eq!(rest, [replacement, head]);
 }

@@ -45,8 +45,8 @@ impl StateReader for Chain {
     }
 
     fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
-        let found = self.l1_attributes.get(slot).filter(|_| *address == L1_ATTRIBUTES_CONTRACT);
-        Ok(found.copied().unwrap_or_default())
+        let value = self.l1_attributes.get(slot).filter(|_| *address == L1_ATTRIBUTES_CONTRACT);
+        Ok(value.copied().unwrap_or_default())
     }
 
     fn account_storage(&self, _: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {

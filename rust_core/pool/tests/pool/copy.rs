@@ -49,7 +49,7 @@ fn a_closed_copy_and_a_snapshot_get_no_events() {
     assert_eq!(world.events().len(), 2);
     world.apply(&of(1));
     assert_eq!(world.events().len(), 1, "it is still told after the reset");
-    world.leader.set_sink(None);
+    world.original.set_sink(None);
     world.apply(&of(2));
     world.apply(&Operation::Reset);
     assert!(world.events().is_empty());
@@ -76,11 +76,11 @@ fn transactions_unknown_to_a_successor_are_lost() {
     }
     let copy = world.first_copy();
     let before: Vec<_> = copy.all().iter().map(|transaction| transaction.hash()).collect();
-    let empty = World::new(&PoolConfig::default()).leader.full_snapshot(|event| bytes(&event));
+    let empty = World::new(&PoolConfig::default()).original.whole_pool_event(|event| bytes(&event));
     copy.apply_from_successor(wire::decode(&empty).unwrap(), |hash| *hash == before[0]);
     assert_eq!(copy.status(&before[0]), Status::Unknown, "the chain knows it");
     let lost = Status::Dropped(DropReason::SequencerReplaced);
     assert_eq!([copy.status(&before[1]), copy.status(&before[2])], [lost.clone(), lost]);
-    let counted = |name| copy.metrics().dropped().find(|(found, _)| *found == name).unwrap().1;
+    let counted = |name| copy.metrics().dropped().find(|(reason, _)| *reason == name).unwrap().1;
     assert_eq!(counted("sequencer replaced"), 2);
 }

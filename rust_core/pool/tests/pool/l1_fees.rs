@@ -217,9 +217,9 @@ proptest! {
             }
             let copy = copy.0.lock().unwrap();
             for key in &keys {
-                let found = nonces(&pool.sender_content(&key.address).pooled);
-                prop_assert_eq!(&found, &runnable(&chain, &pool, key));
-                prop_assert_eq!(&found, &nonces(&copy.sender_content(&key.address).pooled));
+                let executable = nonces(&pool.sender_content(&key.address).pooled);
+                prop_assert_eq!(&executable, &runnable(&chain, &pool, key));
+                prop_assert_eq!(&executable, &nonces(&copy.sender_content(&key.address).pooled));
             }
             prop_assert_eq!(pool.counts(), copy.counts());
         }

@@ -201,8 +201,8 @@ fn apply(model: &mut Model, pool: &foreseal_pool::Pool, operation: &Operation) {
         }
         Operation::Discard { which } => {
             if !model.entries.is_empty() {
-                let gone = model.entries.remove(which % model.entries.len());
-                assert!(pool.discard(&gone.hash, DropReason::Rejected(String::new())).is_some());
+                let discarded = model.entries.remove(which % model.entries.len());
+                assert!(pool.discard(&discarded.hash, DropReason::Rejected(String::new())).is_some());
             }
         }
         Operation::BaseFee(gwei) => {
@@ -302,8 +302,8 @@ proptest! {
                     let new = usize::from(other.address == key.address);
                     prop_assert!(gaps(&of(other)) <= gaps_before + new);
                 }
-                for gone in &added.evicted {
-                    prop_assert_eq!(pool.status(&gone.hash), Status::Dropped(gone.reason.clone()));
+                for evicted in &added.evicted {
+                    prop_assert_eq!(pool.status(&evicted.hash), Status::Dropped(evicted.reason.clone()));
                 }
                 prop_assert!(pool.contains(&added.hash));
             } else {

@@ -121,7 +121,7 @@ pub fn operation() -> impl Strategy<Value = Operation> {
 
 struct PoolCopy {
     pool: Pool,
-    /// Numbers of the next arrival in the copy and in the leader, at the last whole-pool event.
+    /// Numbers of the next arrival in the copy and in the original, at the last whole-pool event.
     began: (u64, u64),
     away: bool,
 }
@@ -130,7 +130,7 @@ struct PoolCopy {
 pub struct World {
     chain: Chain,
     keys: Vec<Key>,
-    pub leader: Pool,
+    pub original: Pool,
     wire: Arc<Wire>,
     copies: Vec<PoolCopy>,
     fees: (u64, u128),
@@ -161,13 +161,13 @@ impl World {
         }
         let rich = Account { balance: U256::from(GWEI * GWEI), ..Account::default() };
         chain.accounts.insert(BLOB.0, rich);
-        let (leader, wire) = (Pool::new(config.clone()), Arc::new(Wire::default()));
-        leader.set_sink(Some(wire.clone()));
+        let (original, wire) = (Pool::new(config.clone()), Arc::new(Wire::default()));
+        original.set_sink(Some(wire.clone()));
         let copy = PoolCopy { pool: Pool::new(config.clone()), began: (0, 0), away: false };
         Self {
             chain,
             keys,
-            leader,
+            original,
             wire,
             copies: vec![copy],
             fees: (0, 0),
@@ -184,23 +184,23 @@ impl World {
 
     fn submit(&mut self, raw: &[u8], runnable: bool) {
         let submission =
-            decode_submission(raw, &self.leader.rules(&self.chain.spec, &self.chain.header)).unwrap();
+            decode_submission(raw, &self.original.rules(&self.chain.spec, &self.chain.header)).unwrap();
         self.hashes.push(submission.hash());
         if runnable {
-            let _ = self.leader.add_if_executable(submission, || &self.chain);
+            let _ = self.original.add_if_executable(submission, || &self.chain);
         } else {
-            let _ = self.leader.add(submission, || &self.chain);
+            let _ = self.original.add(submission, || &self.chain);
         }
     }
 
     fn include(&mut self, sender: u64, count: u64, own: bool) {
         let key = self.key(sender);
         let nonce = self.chain.accounts[&key.address].nonce + count;
-        let content = self.leader.sender_content(&key.address).pooled;
+        let content = self.original.sender_content(&key.address).pooled;
         let executed = content.iter().filter(|one| own && one.nonce() < nonce);
         let executed: Vec<_> = executed.map(|one| one.transaction().clone()).collect();
         self.chain.set_nonce(&key, nonce);
-        self.leader.on_step(&executed, &self.chain.diff());
+        self.original.on_step(&executed, &self.chain.diff());
         self.included.extend(executed);
     }
 
@@ -210,31 +210,36 @@ impl World {
             let account = self.chain.accounts.get_mut(&transaction.sender()).unwrap();
             account.nonce = account.nonce.min(alloy_consensus::Transaction::nonce(transaction.envelope()));
         }
-        self.leader.reinsert(&back, || &self.chain).unwrap();
+        self.original.reinsert(&back, || &self.chain).unwrap();
     }
 
     /// Sends the whole pool to the copy, which then receives all later events.
-    fn send_snapshot(&self, copy: &mut PoolCopy) {
+    fn send_whole_pool(&self, copy: &mut PoolCopy) {
         let before = copy.pool.next_pending_sequence();
         let previous: Vec<_> = copy.pool.all().iter().map(|one| one.hash()).collect();
-        let message = self.leader.full_snapshot(|event| bytes(&event));
+        let message = self.original.whole_pool_event(|event| bytes(&event));
         copy.pool.apply(wire::decode(&message).unwrap());
-        let new: Vec<_> =
-            self.leader.all().iter().map(|one| one.hash()).filter(|hash| !previous.contains(hash)).collect();
+        let new: Vec<_> = self
+            .original
+            .all()
+            .iter()
+            .map(|one| one.hash())
+            .filter(|hash| !previous.contains(hash))
+            .collect();
         assert_eq!(
             copy.pool.pending_hashes_since(before, usize::MAX).transactions,
             new,
             "only what was not there arrives"
         );
-        copy.began = (copy.pool.next_pending_sequence(), self.leader.next_pending_sequence());
+        copy.began = (copy.pool.next_pending_sequence(), self.original.next_pending_sequence());
         copy.away = false;
     }
 
     fn join(&mut self) {
         self.hear();
-        let pool = Pool::new(self.leader.config().clone());
+        let pool = Pool::new(self.original.config().clone());
         let mut copy = PoolCopy { pool, began: (0, 0), away: false };
-        self.send_snapshot(&mut copy);
+        self.send_whole_pool(&mut copy);
         self.copies.push(copy);
     }
 
@@ -256,40 +261,42 @@ impl World {
             O::Balance { sender, gwei } => {
                 let key = self.key(sender);
                 self.chain.fund(&key, gwei * GWEI * 60_000);
-                self.leader.on_step(&[], &self.chain.diff());
+                self.original.on_step(&[], &self.chain.diff());
             }
             O::Discard { which, requested } => {
-                let all = self.leader.all();
+                let all = self.original.all();
                 if let Some(one) = all.get(which % all.len().max(1)) {
                     let rejected = DropReason::Rejected("out of gas".to_owned());
                     let reason = if requested { DropReason::Requested } else { rejected };
-                    self.leader.discard(&one.hash(), reason);
+                    self.original.discard(&one.hash(), reason);
                 }
             }
             O::Fees { base_fee, blob_base_fee, by_step } => {
                 self.fees = (base_fee, blob_base_fee);
                 if by_step {
-                    assert!(self.leader.best(base_fee, blob_base_fee).count() <= self.leader.counts().pooled);
+                    assert!(
+                        self.original.best(base_fee, blob_base_fee).count() <= self.original.counts().pooled
+                    );
                 } else {
-                    self.leader.on_fees(base_fee, blob_base_fee);
+                    self.original.on_fees(base_fee, blob_base_fee);
                 }
             }
             O::Unwind { count } => self.unwind(count),
             O::Snapshot => {
-                self.snapshot = Some(self.leader.snapshot());
-                self.saved = Some(self.leader.save());
+                self.snapshot = Some(self.original.snapshot());
+                self.saved = Some(self.original.save());
             }
             O::Reset => {
                 if let Some(snapshot) = &self.snapshot {
-                    self.leader.reset(snapshot);
+                    self.original.reset(snapshot);
                     // The reset also restores the fees of the snapshot, so set the current ones.
-                    self.leader.on_fees(self.fees.0, self.fees.1);
+                    self.original.on_fees(self.fees.0, self.fees.1);
                 }
             }
             O::Restore => {
                 if let Some(saved) = &self.saved {
-                    let rules = self.leader.rules(&self.chain.spec, &self.chain.header);
-                    self.leader.restore(saved, &rules, || &self.chain).unwrap();
+                    let rules = self.original.rules(&self.chain.spec, &self.chain.header);
+                    self.original.restore(saved, &rules, || &self.chain).unwrap();
                 }
             }
             O::Join => self.join(),
@@ -300,7 +307,7 @@ impl World {
             O::Return => {
                 self.hear();
                 let mut copies = std::mem::take(&mut self.copies);
-                copies.iter_mut().filter(|copy| copy.away).for_each(|copy| self.send_snapshot(copy));
+                copies.iter_mut().filter(|copy| copy.away).for_each(|copy| self.send_whole_pool(copy));
                 self.copies = copies;
             }
         }
@@ -344,18 +351,18 @@ impl World {
         }
     }
 
-    /// Checks that every connected copy equals the leader.
+    /// Checks that every connected copy equals the original.
     pub fn check(&self) {
         self.hear();
-        let here = self.see(&self.leader);
+        let here = self.see(&self.original);
         for PoolCopy { pool, began, .. } in self.copies.iter().filter(|copy| !copy.away) {
             assert_eq!(self.see(pool), here);
             let arrived = pool.pending_hashes_since(began.0, usize::MAX);
             assert_eq!(
                 arrived.transactions,
-                self.leader.pending_hashes_since(began.1, usize::MAX).transactions
+                self.original.pending_hashes_since(began.1, usize::MAX).transactions
             );
-            assert_eq!(arrived.next - began.0, self.leader.next_pending_sequence() - began.1);
+            assert_eq!(arrived.next - began.0, self.original.next_pending_sequence() - began.1);
         }
         assert!(self.wire.drain().is_empty(), "who only looks changes nothing");
     }

@@ -138,7 +138,7 @@ static EVENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
             events.extend(world.events());
         }
     }
-    events.push(world.leader.full_snapshot(|event| bytes(&event)));
+    events.push(world.original.whole_pool_event(|event| bytes(&event)));
     events
 });
 

@@ -278,11 +278,11 @@ impl Session {
             backend.set_phase(Phase::Following);
         }
         let before = self.pool_epoch;
-        if event.is_full_snapshot() {
+        if event.is_whole_pool() {
             self.pool_epoch = Some(sequencer.owner_epoch());
         }
         // Before the first content, the pool has what this process accepted itself, or saved.
-        let is_successor = event.is_full_snapshot() && before != self.pool_epoch;
+        let is_successor = event.is_whole_pool() && before != self.pool_epoch;
         let view = backend.view();
         let is_included =
             |hash: &B256| view.as_ref().is_some_and(|view| !matches!(view.transaction(hash), Ok(None)));

@@ -51,7 +51,8 @@ pub fn fetch_snapshot<T>(
     identity: Option<Identity>,
     receive: impl FnOnce(Identity, &mut dyn Read) -> T,
 ) -> Result<T, SnapshotFetchError> {
-    let received = request(stream, identity).map(|(found, mut input)| receive(found, &mut input));
+    let received =
+        request(stream, identity).map(|(sender_identity, mut input)| receive(sender_identity, &mut input));
     // The other side may have closed it before.
     let _ = stream.shutdown(Shutdown::Both);
     received
@@ -67,10 +68,10 @@ fn request(
     let mut input = BufReader::with_capacity(BUFFER_SIZE, stream);
     let (kind, body) = read_frame(&mut input, MAX_FIRST_FRAME_SIZE)?.ok_or(SnapshotFetchError::Closed)?;
     match (Response::decode(kind, body)?, identity) {
-        (Response::Snapshot(found), Some(expected)) if found != expected => {
-            Err(SnapshotFetchError::OtherChain { found, expected })
+        (Response::Snapshot(sender_identity), Some(expected)) if sender_identity != expected => {
+            Err(SnapshotFetchError::OtherChain { found: sender_identity, expected })
         }
-        (Response::Snapshot(found), _) => Ok((found, input)),
+        (Response::Snapshot(sender_identity), _) => Ok((sender_identity, input)),
         (Response::End(ending), _) => Err(SnapshotFetchError::Ended(ending)),
         _ => Err(SnapshotFetchError::Unexpected),
     }

@@ -86,10 +86,10 @@ impl WorkerChain {
         let stored = (config.window, config.caches.renewed());
         let mut chain = Chain::resumed(config.spec.clone(), welcome.depth, history, stored, resumed)?;
         let identity = Identity { chain_id: config.spec.chain_id(), genesis: config.store.options().genesis };
-        let past =
+        let journal_reader =
             JournalReader::new(config.journal.clone(), config.disk.clone(), identity, journal_sequence + 1);
         // Includes the whole append that sealed the head, because none of its later records is reorged yet.
-        chain.remember(UnreplayedJournal::new(past, (journal_sequence, usize::MAX)), reorged);
+        chain.remember(UnreplayedJournal::new(journal_reader, (journal_sequence, usize::MAX)), reorged);
         let first = head.number == 0 && journal_sequence == 0;
         Ok(Self {
             config,
@@ -138,16 +138,16 @@ impl WorkerChain {
 
     /// Applies an append with the same functions as a replay.
     pub fn apply(&mut self, append: &RawAppend) -> Result<(), ApplyError> {
-        let (found, wanted) = (append.sequence, self.next());
-        if found != wanted {
-            return Err(ApplyError::OutOfOrder { found, wanted });
+        let (sequence, wanted) = (append.sequence, self.next());
+        if sequence != wanted {
+            return Err(ApplyError::OutOfOrder { found: sequence, wanted });
         }
         // The hash becomes the cursor: a wrong one would look like an append that the journal has lost.
         if !append.is_consistent() {
-            return Err(ApplyError::ContentHash { sequence: found });
+            return Err(ApplyError::ContentHash { sequence });
         }
         let records = append.decode()?.records;
-        for record in records.iter().skip(self.skipped(&records, found)?) {
+        for record in records.iter().skip(self.skipped(&records, sequence)?) {
             self.records += 1;
             replay(&mut self.chain, self.records, record)?;
             self.follow();

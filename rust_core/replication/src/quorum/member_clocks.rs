@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn clock_that_differs_from_all_others_is_found() {
         for ahead in [-30_000, -4_000, 3_500, 3_600_000] {
-            let found = observe(&[ahead, ahead + 300], &ALIVE, 20_000).unwrap();
-            assert!((found + ahead).abs() < 1_000, "{found} for {ahead}");
+            let offset = observe(&[ahead, ahead + 300], &ALIVE, 20_000).unwrap();
+            assert!((offset + ahead).abs() < 1_000, "{offset} for {ahead}");
         }
     }
 

@@ -315,8 +315,8 @@ mod tests {
                 .into(),
             }),
         });
-        let found = list_alarms(&members, &statuses);
-        let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let alarms = list_alarms(&members, &statuses);
+        let texts: Vec<String> = alarms.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,
             [

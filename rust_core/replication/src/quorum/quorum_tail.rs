@@ -133,8 +133,8 @@ impl QuorumLog {
             Ok(entries) => entries,
             Err(error) => return error.into(),
         };
-        let found = entries.first().and_then(|entry| keys.parse_record(&entry.key));
-        let first = found.map_or_else(|| head.sequence.saturating_add(1), |(sequence, _)| sequence);
+        let oldest_record = entries.first().and_then(|entry| keys.parse_record(&entry.key));
+        let first = oldest_record.map_or_else(|| head.sequence.saturating_add(1), |(sequence, _)| sequence);
         match wanted.cmp(&first) {
             Ordering::Less => TailError::TooOld { wanted, first },
             // A late write of one part, after its record was deleted.

@@ -129,7 +129,7 @@ impl QuorumWriter {
         prepared: &PreparedAppend,
         records: &[Record],
     ) -> Result<(), JournalError> {
-        let no_fence = || JournalError::Superseded { owner: "this process has no fence".to_owned() };
+        let no_fence = || JournalError::Superseded { leader: "this process has no fence".to_owned() };
         let (sequence, previous) = (prepared.sequence, self.hash);
         let link = RecordLink { sequence, previous, hash: chain_hash(previous, prepared.hash) };
         let record = QuorumRecord::encode(&link, records);
@@ -159,7 +159,7 @@ impl QuorumWriter {
         self.trim()?;
         let now = self.clock.monotonic();
         let Some(fence) = &mut self.fence else {
-            return Err(JournalError::Superseded { owner: "this process has no fence".to_owned() });
+            return Err(JournalError::Superseded { leader: "this process has no fence".to_owned() });
         };
         // Ticks are a step apart; half a step early is soon enough.
         if now.saturating_sub(self.last_write) + BEAT_INTERVAL / 2 < BEAT_INTERVAL {
@@ -220,8 +220,8 @@ pub(super) fn position_after(records: &[Record]) -> Option<(u64, u64)> {
 }
 
 fn superseded(owner: Option<&super::owner::Owner>) -> JournalError {
-    let owner = owner.map_or_else(|| "no owner is recorded".to_owned(), ToString::to_string);
-    JournalError::Superseded { owner }
+    let leader = owner.map_or_else(|| "no owner is recorded".to_owned(), ToString::to_string);
+    JournalError::Superseded { leader }
 }
 
 fn journal_error(error: AppendError) -> JournalError {

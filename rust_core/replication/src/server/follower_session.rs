@@ -191,8 +191,8 @@ impl<W: Write> FollowerSession<W> {
             Cursor::From { sequence } => return Err(self.contradicted(sequence.saturating_sub(1), next)),
             Cursor::After { sequence, .. } => return Err(self.contradicted(sequence, next)),
         };
-        let found = self.source.config.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
-        match found {
+        let append = self.source.config.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
+        match append {
             Some(append) if append.sequence == sequence && append.hash == hash => Ok(sequence + 1),
             Some(append) if append.sequence == sequence => Err(self.contradicted(sequence, next)),
             _ => Err(DisconnectReason::Dismissed(Ending::CursorGone)),
@@ -279,7 +279,8 @@ impl<W: Write> FollowerSession<W> {
     /// Returns the whole pool, encoded, and the log position to which it corresponds.
     fn whole_pool(&self) -> (Bytes, LogStatus) {
         let source = &self.source;
-        let (event, status) = source.config.pool.full_snapshot(|event| (event, source.config.log.status()));
+        let (event, status) =
+            source.config.pool.whole_pool_event(|event| (event, source.config.log.status()));
         // Encoded outside the pool's lock, for which steps wait.
         let bytes = to_vec(&event);
         (bytes.into(), status)

@@ -162,8 +162,8 @@ impl FrameLog {
         let ring = self.ring.lock();
         let wanted =
             |frame: &&Framed| frame.append.is_some_and(|(sequence, _)| (from..to).contains(&sequence));
-        let found: Vec<_> = ring.frames.iter().filter(wanted).map(|frame| frame.bytes.clone()).collect();
-        (found.len() as u64 == to.saturating_sub(from)).then_some(found)
+        let frames: Vec<_> = ring.frames.iter().filter(wanted).map(|frame| frame.bytes.clone()).collect();
+        (frames.len() as u64 == to.saturating_sub(from)).then_some(frames)
     }
 
     /// Returns the frames from position `at` on, as many as fit into one write. Blocks for at most `wait`
@@ -222,10 +222,10 @@ impl Ring {
             first || bytes <= MAX_READ_SIZE
         };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        let found: Vec<_> =
+        let frames: Vec<_> =
             self.frames.iter().skip(skip).take_while(fits).map(|frame| frame.bytes.clone()).collect();
-        match found.is_empty() {
-            false => FrameRead::Frames(found),
+        match frames.is_empty() {
+            false => FrameRead::Frames(frames),
             true if self.closed => FrameRead::Closed,
             true => FrameRead::Nothing,
         }
@@ -312,7 +312,7 @@ mod tests {
             |log| log.append(append(5)),
             FrameLog::tick,
             FrameLog::wake,
-            |log| Pool::new(PoolConfig::default()).full_snapshot(|event| log.event(&event)),
+            |log| Pool::new(PoolConfig::default()).whole_pool_event(|event| log.event(&event)),
             FrameLog::close,
         ];
         for wake in wakes {

@@ -43,8 +43,8 @@ fn permit(
     let snapshots = snapshots
         .as_deref()
         .ok_or_else(|| refused("the sequencer sends no snapshots: restore a backup instead".to_owned()))?;
-    if let Some(found) = identity.filter(|found| found != own) {
-        return Err(refused(format!("the sequencer has chain {own}, the receiver {found}")));
+    if let Some(requested) = identity.filter(|requested| requested != own) {
+        return Err(refused(format!("the sequencer has chain {own}, the receiver {requested}")));
     }
     let busy = || DisconnectReason::Dismissed(Ending::Busy { limit: *limit });
     let permit = SnapshotPermit::acquire(&source.sending, *limit).ok_or_else(busy)?;

@@ -80,7 +80,7 @@ impl Drop for SocketListener {
 /// are set.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
-        Ok(found) if !found.file_type().is_socket() => {
+        Ok(metadata) if !metadata.file_type().is_socket() => {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file there is not a socket"));
         }
         _ => {}

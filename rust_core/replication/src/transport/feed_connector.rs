@@ -147,8 +147,8 @@ async fn establish(address: &FeedAddress, security: &FeedSecurity) -> io::Result
 }
 
 async fn connect_tcp(host: &str, port: u16, loopback_only: bool) -> io::Result<TcpStream> {
-    let found = lookup_host((host, port)).await?;
-    let addresses: Vec<_> = found.filter(|address| !loopback_only || address.ip().is_loopback()).collect();
+    let resolved = lookup_host((host, port)).await?;
+    let addresses: Vec<_> = resolved.filter(|address| !loopback_only || address.ip().is_loopback()).collect();
     let tcp = connect_any(&addresses).await?;
     configure(&tcp)?;
     Ok(tcp)

@@ -161,13 +161,16 @@ fn load_certificates(
     path: &Path,
 ) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
     let bytes = read(what, path)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
-    let found =
-        found.map_err(|why| CredentialError::Pem { what, path: path.to_owned(), why: why.to_string() })?;
-    if found.is_empty() {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let certificates = certificates.map_err(|why| CredentialError::Pem {
+        what,
+        path: path.to_owned(),
+        why: why.to_string(),
+    })?;
+    if certificates.is_empty() {
         return Err(CredentialError::NoCertificate { what, path: path.to_owned() });
     }
-    Ok(found)
+    Ok(certificates)
 }
 
 fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, CredentialError> {

@@ -218,7 +218,7 @@ fn bind(address: &FeedAddress) -> io::Result<BoundListener> {
             ));
         }
     };
-    let mut found: Vec<SocketAddr> = (host.as_str(), port).to_socket_addrs()?.collect();
-    found.retain(|address| !loopback_only || address.ip().is_loopback());
-    BoundListener::bind(&found[..])
+    let mut addresses: Vec<SocketAddr> = (host.as_str(), port).to_socket_addrs()?.collect();
+    addresses.retain(|address| !loopback_only || address.ip().is_loopback());
+    BoundListener::bind(&addresses[..])
 }

@@ -78,7 +78,7 @@ mod tests {
         for (content, bytes) in [(vec![1; 15], 15), (vec![1; 1025], 1025), (vec![1; 5000], 5000), (vec![], 0)]
         {
             match load(&content) {
-                Err(CredentialError::TokenSize { bytes: found, .. }) => assert_eq!(found, bytes),
+                Err(CredentialError::TokenSize { bytes: size, .. }) => assert_eq!(size, bytes),
                 other => panic!("{other:?}"),
             }
         }

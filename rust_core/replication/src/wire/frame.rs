@@ -79,9 +79,9 @@ pub fn write_numbered(out: &mut impl Write, frame: &[u8], number: u32) -> io::Re
 /// Removes the number from a frame's body, and checks that it is the expected one.
 pub fn strip_number(body: &mut Vec<u8>, due: u32) -> Result<(), WireError> {
     let (rest, number) = body.split_last_chunk().ok_or(WireError::Empty)?;
-    let (found, length) = (u32::from_le_bytes(*number), rest.len());
-    if found != due {
-        return Err(WireError::OutOfOrder { found, due });
+    let (frame_number, length) = (u32::from_le_bytes(*number), rest.len());
+    if frame_number != due {
+        return Err(WireError::OutOfOrder { found: frame_number, due });
     }
     body.truncate(length);
     Ok(())

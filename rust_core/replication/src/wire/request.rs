@@ -112,9 +112,9 @@ fn write_first(message: &impl Serialize, out: &mut Vec<u8>) {
 fn read_first<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<T, WireError> {
     let rest = body.strip_prefix(MAGIC).ok_or(WireError::NoGreeting)?;
     let (version, rest) = rest.split_first_chunk().ok_or(WireError::NoGreeting)?;
-    let found = u32::from_le_bytes(*version);
-    if found != VERSION {
-        return Err(WireError::Version { found, own: VERSION });
+    let version = u32::from_le_bytes(*version);
+    if version != VERSION {
+        return Err(WireError::Version { found: version, own: VERSION });
     }
     exact(kind, rest)
 }

@@ -137,9 +137,9 @@ impl Response {
     pub fn decode(kind: u8, body: Vec<u8>) -> Result<Self, WireError> {
         Ok(match kind {
             WELCOME => {
-                let (found, welcome) = exact(kind, &body)?;
-                if found != VERSION {
-                    return Err(WireError::Version { found, own: VERSION });
+                let (version, welcome) = exact(kind, &body)?;
+                if version != VERSION {
+                    return Err(WireError::Version { found: version, own: VERSION });
                 }
                 Self::Welcome(welcome)
             }

@@ -53,8 +53,8 @@ fn etcd_compares_revisions_and_reads_ranges() {
         quorum.call(&QuorumRequest::Range(KeyRange { from, to, limit, keys_only })).unwrap()
     };
     let QuorumResponse::Range { entries, more: false } = range(0, true) else { panic!("keys are missing") };
-    let found: Vec<_> = entries.iter().map(|entry| (entry.key.as_str(), entry.value.len())).collect();
-    assert_eq!(found, [("a", 0), ("c", 0)]);
+    let listed: Vec<_> = entries.iter().map(|entry| (entry.key.as_str(), entry.value.len())).collect();
+    assert_eq!(listed, [("a", 0), ("c", 0)]);
     assert!(matches!(range(1, false), QuorumResponse::Range { entries, more: true } if entries.len() == 1));
     quorum.call(&QuorumRequest::Compact { revision }).unwrap();
     let repeated = quorum.call(&QuorumRequest::Compact { revision });

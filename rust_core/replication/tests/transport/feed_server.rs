@@ -51,8 +51,8 @@ impl Follower {
 
     fn wait_for<T>(&mut self, mut wanted: impl FnMut(Response) -> Option<T>) -> T {
         loop {
-            if let Some(found) = wanted(self.receive().expect("the stream goes on")) {
-                return found;
+            if let Some(value) = wanted(self.receive().expect("the stream goes on")) {
+                return value;
             }
         }
     }
@@ -191,7 +191,7 @@ fn large_frames_pass_the_feed_in_both_directions() {
         let (mut append, mut reply) = (None, None);
         while append.is_none() || reply.is_none() {
             match follower.receive().expect("the stream goes on") {
-                Response::Append(found) => append = Some(found),
+                Response::Append(received) => append = Some(received),
                 Response::Answer { number: 5, outcome } => reply = Some(outcome),
                 _ => {}
             }

@@ -145,7 +145,7 @@ fn write_logs(
 ) {
     let hash = transaction.hash();
     let numbered = logs.iter().zip(receipt.first_log_index + first as u64..);
-    let found = paced(numbered).map(|(log, log_index)| FoundLog {
+    let entries = paced(numbered).map(|(log, log_index)| FoundLog {
         block_number: block.header.number,
         block_hash: *block.hash,
         timestamp: block.header.timestamp,
@@ -154,7 +154,7 @@ fn write_logs(
         index: log_index,
         log,
     });
-    object.list("logs", found, |out, found| write_log(out, &found, removed));
+    object.list("logs", entries, |out, entry| write_log(out, &entry, removed));
 }
 
 /// Writes the fees of an OP chain besides gas, and what they are computed from.

@@ -45,7 +45,7 @@ fn log() -> impl Strategy<Value = Log> {
 fn rendered_log(log: &Log, numbers: [u64; 4]) -> usize {
     let [block_number, timestamp, transaction_index, index] = numbers;
     let (block_hash, hash) = (B256::ZERO, B256::ZERO);
-    let found = FoundLog {
+    let entry = FoundLog {
         log,
         block_number,
         block_hash,
@@ -55,7 +55,7 @@ fn rendered_log(log: &Log, numbers: [u64; 4]) -> usize {
         index,
     };
     let mut out = Vec::new();
-    write_log(&mut out, &found, false);
+    write_log(&mut out, &entry, false);
     out.len()
 }
 

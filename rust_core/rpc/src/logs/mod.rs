@@ -91,9 +91,9 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
                     search(context, view, &filter, Range { from: number, to: number })?,
                 ));
             }
-            let found = context.block(view, id)?;
+            let executed = context.block(view, id)?;
             let mut list = LogList::within(one_block(context)).counted_in(&context.caches.large_answers);
-            match append_block_logs(&found.block, &filter, 0, &mut list) {
+            match append_block_logs(&executed.block, &filter, 0, &mut list) {
                 ControlFlow::Continue(()) => Ok(finish(context, list)),
                 ControlFlow::Break(_) => Err(one_block_error(context, list.stop())),
             }
@@ -243,13 +243,13 @@ fn page_of_block(
     let (number, at_step) = if let Some(counts) = view.counts(id)? {
         (counts.number, None)
     } else {
-        let found = view.resolve(id)?;
-        (found.number(), Some(found))
+        let executed = view.resolve(id)?;
+        (executed.number(), Some(executed))
     };
     let mut cursor = cursor.unwrap_or_else(|| LogCursor::new(filter, number, view.finalized()));
     let done = cursor.seen().filter(|seen| seen.hash == hash).map_or(0, |seen| seen.logs);
-    let ended = if let Some(found) = &at_step {
-        append_block_logs(&found.block, filter, done, list).break_value()
+    let ended = if let Some(executed) = &at_step {
+        append_block_logs(&executed.block, filter, done, list).break_value()
     } else {
         let start = LogPosition { block: number, index: done };
         let ended = append_logs(view, filter, (start, number), list, None)?;

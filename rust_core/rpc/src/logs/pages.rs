@@ -70,11 +70,11 @@ fn undo(
             break;
         }
         let common = cursor.finalized.min(view.finalized()).saturating_add(1);
-        let gone = || Error::LogsGone { from: common.max(cursor.from) };
-        let (block, _) = view.reorged_blocks().find(seen.number, &seen.hash).ok_or_else(gone)?;
-        for found in block.logs_before(filter, seen.logs, seen.hash) {
-            if list.push(&found, true).is_break() {
-                cursor.set_seen(Some(ReaderPosition { logs: found.index + 1, ..seen }));
+        let logs_gone = || Error::LogsGone { from: common.max(cursor.from) };
+        let (block, _) = view.reorged_blocks().find(seen.number, &seen.hash).ok_or_else(logs_gone)?;
+        for entry in block.logs_before(filter, seen.logs, seen.hash) {
+            if list.push(&entry, true).is_break() {
+                cursor.set_seen(Some(ReaderPosition { logs: entry.index + 1, ..seen }));
                 return Ok(ControlFlow::Break(()));
             }
         }

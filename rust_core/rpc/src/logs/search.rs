@@ -68,12 +68,12 @@ pub fn append_block_logs(
     {
         return ControlFlow::Break(position);
     }
-    for (index, found) in matching_logs(block, filter, first).enumerate() {
+    for (index, entry) in matching_logs(block, filter, first).enumerate() {
         if index % SLICE == SLICE - 1 && list.check_time().is_break() {
-            return ControlFlow::Break(found.position());
+            return ControlFlow::Break(entry.position());
         }
-        if list.push(&found, false).is_break() {
-            return ControlFlow::Break(found.position());
+        if list.push(&entry, false).is_break() {
+            return ControlFlow::Break(entry.position());
         }
     }
     ControlFlow::Continue(())
@@ -136,19 +136,19 @@ impl StoredLogs<'_> {
         let unread: Vec<u64> = missing.map(|(ordinal, _)| *ordinal).collect();
         let mut rest = ordinals.iter().copied().zip(&cached);
         let (mut ended, mut full) = (ControlFlow::Continue(()), ControlFlow::Continue(()));
-        self.view.read_logs(self.filter, &unread, &mut |ordinal, found| {
+        self.view.read_logs(self.filter, &unread, &mut |ordinal, entry| {
             full = push_cached(&mut rest, list);
             if full.is_break() {
                 return ControlFlow::Break(());
             }
-            match list.push(found, false) {
+            match list.push(entry, false) {
                 ControlFlow::Break(()) => {
-                    ended = ControlFlow::Break(found.position());
+                    ended = ControlFlow::Break(entry.position());
                     ControlFlow::Break(())
                 }
                 ControlFlow::Continue(json) => {
                     if let Some(cache) = self.cache {
-                        let cached = CachedLog { log: found.log.clone(), json: json.into() };
+                        let cached = CachedLog { log: entry.log.clone(), json: json.into() };
                         cache.insert(self.key(ordinal), cached);
                     }
                     ControlFlow::Continue(())

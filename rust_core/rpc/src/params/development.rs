@@ -53,7 +53,7 @@ impl Param<'_> for MineOptions {
             return Ok(Self { timestamp: Some(timestamp), blocks: None });
         }
         let options = Options::read(raw, &["timestamp", "blocks"])?;
-        let number = |name| options.get(name).map(|found| found.map(|Number(number)| number));
+        let number = |name| options.get(name).map(|value| value.map(|Number(number)| number));
         Ok(Self { timestamp: number("timestamp")?, blocks: number("blocks")? })
     }
 }
@@ -119,7 +119,7 @@ impl Param<'_> for Sealed {
 impl Param<'_> for Finality {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         let options = Options::read(raw, &["safe", "finalized"])?;
-        let sealed = |name| options.get(name).map(|found| found.map(|Sealed(id)| id));
+        let sealed = |name| options.get(name).map(|value| value.map(|Sealed(id)| id));
         let (safe, finalized) = (sealed("safe")?, sealed("finalized")?);
         if safe.is_none() && finalized.is_none() {
             return Err(Reason::NamesNoFinality.into());

@@ -84,7 +84,7 @@ impl Param<'_> for Filter {
             Some(hash) => BlockSelection::Hash(hash),
             None => range(field(fields.from_block, "fromBlock")?, field(fields.to_block, "toBlock")?),
         };
-        let addresses = field(fields.address, "address")?.map(|OneOrMany(found)| found);
+        let addresses = field(fields.address, "address")?.map(|OneOrMany(addresses)| addresses);
         let topics = fields.topics.map(|raw| topics(raw).map_err(|e| e.in_field("topics"))).transpose()?;
         Ok(Self { blocks, addresses: addresses.unwrap_or_default(), topics: topics.unwrap_or_default() })
     }
@@ -134,7 +134,7 @@ fn topic_alternatives(raw: &RawValue) -> Result<Vec<B256>, Invalid> {
     if raw.get().starts_with('[') && list(raw)?.iter().any(|item| item.get() == "null") {
         return Ok(Vec::new());
     }
-    OneOrMany::read(raw).map(|OneOrMany(found)| found)
+    OneOrMany::read(raw).map(|OneOrMany(alternatives)| alternatives)
 }
 
 /// Single value or list of values.

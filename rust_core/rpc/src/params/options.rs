@@ -34,7 +34,7 @@ impl<'a> Options<'a> {
 
     /// Returns the JSON of a member; `None` if it is absent or `null`.
     pub fn raw(&self, name: &'static str) -> Option<&'a RawValue> {
-        let member = self.members.iter().find(|(found, _)| *found == name);
+        let member = self.members.iter().find(|(key, _)| *key == name);
         member.map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
     }
 

@@ -148,19 +148,19 @@ impl Encoder<'_> {
         if let Some(hash) = self.hashes.borrow().get(name) {
             return Ok(*hash);
         }
-        let mut found = BTreeSet::from([name]);
+        let mut referenced = BTreeSet::from([name]);
         let mut left = vec![name];
         while let Some(next) = left.pop() {
             for member in self.types.get(next).ok_or_else(|| unknown(next))? {
                 let stem = member.kind.split('[').next().unwrap_or_default();
-                if self.types.contains_key(stem) && found.insert(stem) {
+                if self.types.contains_key(stem) && referenced.insert(stem) {
                     left.push(stem);
                 }
             }
         }
-        found.remove(name);
+        referenced.remove(name);
         let mut text = String::new();
-        for next in std::iter::once(name).chain(found) {
+        for next in std::iter::once(name).chain(referenced) {
             let members = self.types.get(next).map(Vec::as_slice).unwrap_or_default();
             let members = members.iter().map(|member| format!("{} {}", member.kind, member.name));
             text.extend([next, "(", &members.collect::<Vec<_>>().join(","), ")"]);

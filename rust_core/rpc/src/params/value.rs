@@ -52,7 +52,7 @@ pub fn entries<'a, K: Clone + Ord, V>(
     key: impl Fn(&str) -> Result<K, Reason>,
     value: impl Fn(&'a RawValue) -> Result<V, Invalid>,
 ) -> Result<Vec<(K, V)>, Invalid> {
-    let Entries(found) = object(raw)?;
+    let Entries(entries) = object(raw)?;
     let mut seen = BTreeSet::new();
     let read = |(name, raw): (Cow<'_, str>, &'a RawValue)| {
         let key = key(&name).map_err(|reason| Invalid::from(reason).in_field(&name))?;
@@ -61,7 +61,7 @@ pub fn entries<'a, K: Clone + Ord, V>(
         }
         Ok((key, value(raw).map_err(|invalid| invalid.in_field(&name))?))
     };
-    found.into_iter().map(read).collect()
+    entries.into_iter().map(read).collect()
 }
 
 struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);

@@ -109,7 +109,7 @@ impl PreconfirmationReceipt {
         let mut key = Vec::with_capacity(9);
         self.transaction_index.encode(&mut key);
         match verify_proof(header.transactions_root, &key, &self.proof) {
-            Ok(Some(found)) if found == self.transaction => Ok(()),
+            Ok(Some(proved)) if proved == self.transaction => Ok(()),
             Ok(Some(_)) => misfit(InvalidReceipt::Proof, "it proves another transaction at this index"),
             Ok(None) => misfit(InvalidReceipt::Proof, "the proof has no transaction at this index"),
             Err(error) => misfit(InvalidReceipt::Proof, error.to_string()),

@@ -61,13 +61,13 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
         let quotes = (word ^ (EACH * u64::from(b'"'))).wrapping_sub(EACH);
         let escapes = (word ^ (EACH * u64::from(b'\\'))).wrapping_sub(EACH);
         let controls = word.wrapping_sub(EACH * u64::from(b' '));
-        let found = (quotes | escapes | controls) & HIGH;
-        if found != 0 {
-            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        let special = (quotes | escapes | controls) & HIGH;
+        if special != 0 {
+            return Some(8 * at + special.trailing_zeros() as usize / 8);
         }
     }
-    let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))?;
-    Some(bytes.len() - rest.len() + found)
+    let offset = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))?;
+    Some(bytes.len() - rest.len() + offset)
 }
 
 /// Cursor over an ASCII text.
@@ -343,7 +343,7 @@ mod tests {
                 return Ok(());
             };
             prop_assert_eq!(parsed.is_batch, is_batch);
-            let found: Vec<_> = parsed.calls.into_iter().map(|call| (call.id, call.request)).collect();
+            let parsed_calls: Vec<_> = parsed.calls.into_iter().map(|call| (call.id, call.request)).collect();
             let expected: Vec<_> = calls
                 .iter()
                 .map(|call| {
@@ -351,14 +351,14 @@ mod tests {
                     (Some(call.id.to_owned()), Ok(request))
                 })
                 .collect();
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(parsed_calls, expected);
         }
 
         /// The search by eight bytes finds the same position as a search by single bytes.
         #[test]
         fn a_string_scan_stops_at_the_first_special_byte(text in "[ -~]{0,40}[\"\\\\\x00-\x7f]{0,3}[ -~]{0,9}") {
-            let found = text.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ');
-            prop_assert_eq!(string_end(text.as_bytes()), found);
+            let position = text.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ');
+            prop_assert_eq!(string_end(text.as_bytes()), position);
         }
 
         /// Every parsed body agrees with a general JSON parser.
@@ -373,7 +373,7 @@ mod tests {
             if calls.iter().any(|call| serde_json::from_str::<Value>(call.params).is_err()) {
                 return Ok(());
             }
-            let found: Vec<Value> = calls
+            let envelope_calls: Vec<Value> = calls
                 .iter()
                 .map(|call| {
                     let id: Value = serde_json::from_str(call.id).unwrap();
@@ -387,7 +387,7 @@ mod tests {
             for one in &mut parsed {
                 one.as_object_mut().unwrap().entry("params").or_insert(json!([]));
             }
-            prop_assert_eq!(parsed, found);
+            prop_assert_eq!(parsed, envelope_calls);
         }
     }
 }

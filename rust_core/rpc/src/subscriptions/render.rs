@@ -152,20 +152,20 @@ fn collect<T>(
 /// Renders the matching logs from index `first` on.
 fn logs(block: &Block, filter: &LogFilter, first: u64, (start, size): (ChunkStart, ChunkSize)) -> Chunk {
     let first = if let ChunkStart::Log(begin) = start { begin } else { first };
-    let mut found = matching_logs(block, filter, first).peekable();
+    let mut logs = matching_logs(block, filter, first).peekable();
     let mut messages = Messages::default();
     while messages.has_room(size) {
-        let Some(log) = found.next() else { break };
+        let Some(log) = logs.next() else { break };
         messages.write(|out| write_log(out, &log, false));
     }
-    let next = found.peek().map(|log| ChunkStart::Log(log.index));
+    let next = logs.peek().map(|log| ChunkStart::Log(log.index));
     Chunk { messages, next }
 }
 
 /// Renders the matching logs from index `first` on as removed, in reverse order.
 fn removed_logs(block: &Block, filter: &LogFilter, first: u64, at: (ChunkStart, ChunkSize)) -> Chunk {
-    let found: Vec<_> = matching_logs(block, filter, first).collect();
-    collect(found.iter().rev(), at, |out, log| write_log(out, log, true))
+    let logs: Vec<_> = matching_logs(block, filter, first).collect();
+    collect(logs.iter().rev(), at, |out, log| write_log(out, log, true))
 }
 
 /// Writes a transaction of a step with the additional fields of its receipt.

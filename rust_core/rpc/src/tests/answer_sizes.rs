@@ -199,7 +199,7 @@ fn the_limit_of_a_single_block_is_exact() {
     let size = *unlimited[0].as_ref().unwrap();
     assert!(size > MAX_ATTEMPT_BYTES, "{size}");
     assert_eq!(sizes(size), unlimited);
-    assert!(sizes(size - 1).iter().all(|found| *found == Err(json!("response"))));
+    assert!(sizes(size - 1).iter().all(|result| *result == Err(json!("response"))));
 }
 
 #[test]
@@ -211,10 +211,14 @@ fn the_range_of_a_large_query_can_be_queried() {
     }
     for _ in 0..8 {
         let error = bench.error("eth_getLogs", "[{\"fromBlock\":\"0x0\",\"toBlock\":\"latest\"}]");
-        let found = data(&error);
-        assert_eq!((&found["limit"], &found["toBlock"]), (&json!("response"), &json!("0x2")), "{found}");
+        let details = data(&error);
+        assert_eq!(
+            (&details["limit"], &details["toBlock"]),
+            (&json!("response"), &json!("0x2")),
+            "{details}"
+        );
         assert!(error.message.contains("foreseal_getLogs"), "{}", error.message);
-        let query = json!([{"fromBlock": found["fromBlock"], "toBlock": found["toBlock"]}]);
+        let query = json!([{"fromBlock": details["fromBlock"], "toBlock": details["toBlock"]}]);
         assert!(bench.call("eth_getLogs", &query.to_string()).as_array().unwrap().len() > 2_000);
         bench.seal();
     }

@@ -176,8 +176,8 @@ impl Tally {
             for Query { method, params, answer } in queries {
                 match api.call(Some(view), method, params.as_bytes()) {
                     Ok(bytes) => {
-                        let found: Value = serde_json::from_slice(&bytes).unwrap();
-                        assert_eq!(normalized(method, &found), *answer, "{method} {params}: a mixture");
+                        let result: Value = serde_json::from_slice(&bytes).unwrap();
+                        assert_eq!(normalized(method, &result), *answer, "{method} {params}: a mixture");
                         self.right.fetch_add(1, Ordering::SeqCst);
                     }
                     Err(error) => {
@@ -225,11 +225,11 @@ fn pages(bench: &Bench, filter: &Value, mut cursor: Value) -> (Vec<Value>, Value
         let query = json!([{"filter": filter, "cursor": cursor, "limit": "0x1f4"}]);
         let mut page = bench.call("foreseal_getLogs", &query.to_string());
         cursor = page["cursor"].take();
-        let Value::Array(mut found) = page["logs"].take() else { panic!("{page}") };
-        if found.is_empty() {
+        let Value::Array(mut page_logs) = page["logs"].take() else { panic!("{page}") };
+        if page_logs.is_empty() {
             return (logs, cursor);
         }
-        logs.append(&mut found);
+        logs.append(&mut page_logs);
     }
 }
 
@@ -301,8 +301,8 @@ fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: M
         done.unwrap().unwrap();
         fresh.join().unwrap()
     });
-    let (right, gone) = (tally.right.into_inner(), tally.gone.into_inner());
-    assert!(right > 0 && gone > 0, "{right} right answers, {gone} that the view is gone");
+    let (right, unavailable) = (tally.right.into_inner(), tally.gone.into_inner());
+    assert!(right > 0 && unavailable > 0, "{right} right answers, {unavailable} that the view is gone");
 
     let before = std::mem::replace(&mut archive.model, common);
     archive.model.follow(&archive.bench.view());
@@ -322,7 +322,7 @@ fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: M
 impl Archive {
     /// Checks that transactions of the replaced blocks are found at their new position, or not at all.
     fn assert_moved(&self, before: &Model, common: u64) {
-        let mut gone = 0;
+        let mut missing = 0;
         for height in common + 1..=before.head() {
             let hash = before.hash(height);
             assert_eq!(self.bench.call("eth_getBlockByHash", &json!([hash, false]).to_string()), Value::Null);
@@ -339,11 +339,11 @@ impl Archive {
                             (pending.number(), transaction)
                         );
                     }
-                    None => gone += 1,
+                    None => missing += 1,
                 }
             }
         }
-        assert!(gone > 0);
+        assert!(missing > 0);
     }
 }
 

@@ -43,15 +43,15 @@ fn counts_and_single_transactions_match_the_full_block() {
         assert_eq!(uncles, json!("0x0"));
         for (index, expected) in transactions.iter().enumerate() {
             let arguments = format!("[{name},\"{index:#x}\"]");
-            let found = bench.call(&format!("eth_getTransactionByBlock{selector}AndIndex"), &arguments);
-            assert_eq!(found, *expected);
+            let transaction = bench.call(&format!("eth_getTransactionByBlock{selector}AndIndex"), &arguments);
+            assert_eq!(transaction, *expected);
             let raw = bench.call(&format!("eth_getRawTransactionByBlock{selector}AndIndex"), &arguments);
             assert_eq!(json!(keccak256(bytes(&raw))), expected["hash"]);
         }
         for beyond in ["0x3", "0xffffffffffffffff"] {
             let arguments = format!("[{name},\"{beyond}\"]");
-            let found = bench.call(&format!("eth_getTransactionByBlock{selector}AndIndex"), &arguments);
-            assert_eq!(found, Value::Null);
+            let transaction = bench.call(&format!("eth_getTransactionByBlock{selector}AndIndex"), &arguments);
+            assert_eq!(transaction, Value::Null);
             let raw = bench.call(&format!("eth_getRawTransactionByBlock{selector}AndIndex"), &arguments);
             assert_eq!(raw, json!("0x"));
         }
@@ -136,9 +136,9 @@ fn an_older_view_finds_raw_bytes_preconfirmed_since() {
     let hash = bench.submit(&raw);
     bench.tick();
     let params = format!("[\"{hash}\"]");
-    let found = bench.api.call(Some(&old), "debug_getRawTransaction", params.as_bytes()).unwrap();
+    let result = bench.api.call(Some(&old), "debug_getRawTransaction", params.as_bytes()).unwrap();
     assert_eq!(
-        bytes(&serde_json::from_slice(&found).unwrap()),
+        bytes(&serde_json::from_slice(&result).unwrap()),
         raw,
         "neither in the old view nor in the pool"
     );

@@ -32,8 +32,8 @@ fn counted(bench: &Bench, block: &str, config: Value) -> Value {
     let mut config = config;
     config["tracer"] = json!("prestateTracer");
     let counter = Contract::Counter.address();
-    let found = trace(bench, &to(Contract::Counter), block, &config);
-    found[&format!("{counter:#x}")]["storage"][&B256::ZERO.to_string()].clone()
+    let prestate = trace(bench, &to(Contract::Counter), block, &config);
+    prestate[&format!("{counter:#x}")]["storage"][&B256::ZERO.to_string()].clone()
 }
 
 fn uint256(value: u8) -> Value {

@@ -81,8 +81,8 @@ fn an_error_is_returned_and_counted_by_its_first_run() {
             path.drain_calls().iter().map(|CountedCalls { method, calls, .. }| (*method, *calls)).collect();
         assert_eq!(counted, [(name, 1)]);
         let failed = path.drain_failed_calls();
-        assert!(matches!(failed[..], [FailedCalls { method, code: found, calls: 1 }]
-            if method == name && found == code));
+        assert!(matches!(failed[..], [FailedCalls { method, code: failed_code, calls: 1 }]
+            if method == name && failed_code == code));
         assert_eq!((path.drain_calls().len(), path.drain_failed_calls().len()), (0, 0));
     }
 }

@@ -75,7 +75,7 @@ fn a_large_change_is_returned_in_portions() {
     }
     bench.seal();
     let all_logs = bench.call("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x1"}]"#);
-    let (mut found, mut pages) = (Vec::new(), 0);
+    let (mut logs, mut pages) = (Vec::new(), 0);
     loop {
         let page = changes(&bench, &id);
         if page.is_empty() {
@@ -83,10 +83,10 @@ fn a_large_change_is_returned_in_portions() {
         }
         assert!(page.len() <= 3);
         pages += 1;
-        found.extend(page);
+        logs.extend(page);
     }
     assert!(pages > 1);
-    assert_eq!(Value::Array(found), all_logs);
+    assert_eq!(Value::Array(logs), all_logs);
 }
 
 #[test]

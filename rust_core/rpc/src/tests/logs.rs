@@ -135,7 +135,7 @@ fn a_single_block_query_is_never_rejected() {
 
 /// Returns the expected result of a filter, from the receipts alone and without blooms.
 fn scan(bench: &Bench, last: u64, addresses: &[Value], topics: &[Vec<Value>]) -> Vec<Value> {
-    let mut found = Vec::new();
+    let mut logs = Vec::new();
     for number in 0..=last {
         let receipts = bench.call("eth_getBlockReceipts", &format!("[\"{number:#x}\"]"));
         for log in receipts.as_array().unwrap().iter().flat_map(|receipt| receipt["logs"].as_array().unwrap())
@@ -144,11 +144,11 @@ fn scan(bench: &Bench, last: u64, addresses: &[Value], topics: &[Vec<Value>]) ->
             let topics_match = topics.len() <= has.len()
                 && topics.iter().zip(has).all(|(any, topic)| any.is_empty() || any.contains(topic));
             if topics_match && (addresses.is_empty() || addresses.contains(&log["address"])) {
-                found.push(log.clone());
+                logs.push(log.clone());
             }
         }
     }
-    found
+    logs
 }
 
 #[test]

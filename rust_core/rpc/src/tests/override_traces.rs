@@ -55,16 +55,16 @@ fn traces_see_overrides_between_the_transactions() {
     write(&bench, counter, Change::Code(Bytes::from_static(&hex!("5f545ffd"))));
     let third = call(&mut bench, 2, counter);
     let key = B256::ZERO.to_string();
-    let found = |bench: &Bench, hash| prestate(bench, hash)[&format!("{counter:#x}")].clone();
+    let account = |bench: &Bench, hash| prestate(bench, hash)[&format!("{counter:#x}")].clone();
     let check = |bench: &Bench, tag: &str| {
-        let slots = [first, second].map(|hash| found(bench, hash)["storage"][&key].clone());
+        let slots = [first, second].map(|hash| account(bench, hash)["storage"][&key].clone());
         let uint256 = |value: u8| json!(B256::with_last_byte(value));
         assert_eq!(slots, [uint256(0x40), uint256(0x77)]);
         assert_eq!(
-            (&found(bench, first)["balance"], &found(bench, second)["balance"]),
+            (&account(bench, first)["balance"], &account(bench, second)["balance"]),
             (&json!("0x0"), &json!("0x5"))
         );
-        let last = found(bench, third);
+        let last = account(bench, third);
         assert_eq!((&last["code"], &last["balance"]), (&json!("0x5f545ffd"), &json!("0x5")));
         compare_with_receipts(bench, tag);
     };

@@ -241,10 +241,10 @@ fn invalid_receipt_json_is_rejected_naming_the_field() {
 }
 
 fn evidence(one: &Value, other: &Value) -> Option<Contradiction> {
-    let found = contradiction(&parsed(one), &parsed(other)).unwrap();
+    let forward = contradiction(&parsed(one), &parsed(other)).unwrap();
     let back = contradiction(&parsed(other), &parsed(one)).unwrap();
-    assert_eq!(found.map(|found| found.contradiction), back.map(|found| found.contradiction));
-    found.map(|found| found.contradiction)
+    assert_eq!(forward.map(|evidence| evidence.contradiction), back.map(|evidence| evidence.contradiction));
+    forward.map(|evidence| evidence.contradiction)
 }
 
 /// A sequencer that rewinds and builds a different step at the same position has signed twice.

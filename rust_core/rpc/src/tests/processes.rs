@@ -53,17 +53,17 @@ pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut B
     let before = bench.api.node().pool().next_pending_sequence();
     let over = AtomicBool::new(false);
     let read = |api: &Api| {
-        let mut found = (Vec::new(), Vec::new());
+        let mut received = (Vec::new(), Vec::new());
         loop {
             let last = over.load(Ordering::Acquire);
-            found.0.extend(changes(api, &logs));
-            found.1.extend(changes(api, &arrivals));
+            received.0.extend(changes(api, &logs));
+            received.1.extend(changes(api, &arrivals));
             if last {
-                return found;
+                return received;
             }
         }
     };
-    let found: Vec<_> = std::thread::scope(|scope| {
+    let received: Vec<_> = std::thread::scope(|scope| {
         let readers = [0, 0, 1, 1].map(|which: usize| {
             let (api, read) = (apis[which], &read);
             scope.spawn(move || read(api))
@@ -74,13 +74,14 @@ pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut B
     });
     let name = |log: &Value| format!("{}/{}", log["blockHash"], log["logIndex"]);
     let mut times = BTreeMap::<String, u32>::new();
-    for log in found.iter().flat_map(|(logs, _)| logs) {
+    for log in received.iter().flat_map(|(logs, _)| logs) {
         assert_eq!(log["removed"], json!(false));
         *times.entry(name(log)).or_default() += 1;
     }
     let all = call(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
     assert_eq!(times, all.as_array().unwrap().iter().map(|log| (name(log), 1)).collect());
-    let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
+    let mut arrived: Vec<_> =
+        received.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
     arrived.sort_unstable();
     let entered = bench.api.node().pool().pending_hashes_since(before, usize::MAX).transactions;
     let mut entered: Vec<_> = entered.iter().map(|hash| json!(hash).to_string()).collect();

@@ -90,8 +90,8 @@ fn latest_of_preconfirmed_is_the_newest_step_in_every_method() {
         for query in queries(&bench) {
             let want = answer(&bench, &bench.api, &query, "pending");
             for block in ["latest", "pending", &format!("{number:#x}")] {
-                let found = answer(&bench, &modes.preconfirmed, &query, block);
-                assert_eq!(found, want, "{query:?} at {block}");
+                let preconfirmed = answer(&bench, &modes.preconfirmed, &query, block);
+                assert_eq!(preconfirmed, want, "{query:?} at {block}");
                 compared += 1;
             }
             let (next, beyond) = (format!("{:#x}", number + 1), format!("{:#x}", number + 2));

@@ -73,12 +73,13 @@ fn the_default_leaves_calls_and_estimates_as_specified() {
     assert_eq!(Development::default().revert_reason, RevertReasonField::Data);
     let bench = bench(RevertReasonField::Data);
     for (output, reason) in OUTPUTS {
-        let found = errors(&bench, output);
+        let rejections = errors(&bench, output);
         let of_call = if reason.contains("custom error") { "" } else { reason };
-        let messages: Vec<_> = found.iter().map(|(code, message, _)| (*code, message.as_str())).collect();
+        let messages: Vec<_> =
+            rejections.iter().map(|(code, message, _)| (*code, message.as_str())).collect();
         let (call, send) = (format!("execution reverted{of_call}"), format!("execution reverted{reason}"));
         assert_eq!(messages, [(3, call.as_str()), (-32_000, "execution reverted"), (3, send.as_str())]);
-        assert!(found.iter().all(|(_, _, data)| *data == json!(hex::encode_prefixed(output))));
+        assert!(rejections.iter().all(|(_, _, data)| *data == json!(hex::encode_prefixed(output))));
     }
 }
 

@@ -21,7 +21,7 @@ fn folder() -> Option<PathBuf> {
         return Some(directory.into());
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().map(|above| above.join("shared/vectors/execution-apis")).find(|found| found.is_dir())
+    here.ancestors().map(|above| above.join("shared/vectors/execution-apis")).find(|folder| folder.is_dir())
 }
 
 /// Starts a node that only serves the recorded chain.

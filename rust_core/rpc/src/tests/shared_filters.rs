@@ -133,8 +133,8 @@ fn a_reorg_during_a_page_is_reported_by_the_next() {
     assert!(owner.before_move.lock().is_none());
     assert!(!removed.is_empty() && removed.iter().all(|log| log["removed"] == json!(true)));
     let name = |log: &Value| json!([log["blockHash"], log["logIndex"]]);
-    let gone: Vec<_> = removed.iter().map(name).collect();
-    let left: Vec<_> = returned.into_iter().filter(|log| !gone.contains(&name(log))).collect();
+    let removed_names: Vec<_> = removed.iter().map(name).collect();
+    let left: Vec<_> = returned.into_iter().filter(|log| !removed_names.contains(&name(log))).collect();
     assert_eq!(json!(left), call(&one, "eth_getLogs", &json!([{"fromBlock":"0x0"}])));
 }
 

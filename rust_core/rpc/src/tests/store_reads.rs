@@ -192,9 +192,9 @@ fn a_view_overtaken_by_an_unwind_never_mixes_chains() {
     let queries = all_queries(&first, &view);
     let expected: Vec<_> = queries.iter().map(|query| call(&first, &view, query)).collect();
     let mut producer = second.producer.take().unwrap();
-    let (done, found) = (AtomicBool::new(false), Found::default());
+    let (done, tally) = (AtomicBool::new(false), Found::default());
     std::thread::scope(|scope| {
-        let (second, done, found, old) = (&second, &done, &found, &old);
+        let (second, done, tally, old) = (&second, &done, &tally, &old);
         let (queries, expected) = (&queries, &expected);
         for reader in 0..2 {
             scope.spawn(move || {
@@ -202,11 +202,11 @@ fn a_view_overtaken_by_an_unwind_never_mixes_chains() {
                     if done.load(Ordering::SeqCst) {
                         break;
                     }
-                    found.see(&queries[at], &expected[at], &call(second, old, &queries[at]));
+                    tally.see(&queries[at], &expected[at], &call(second, old, &queries[at]));
                 }
             });
         }
-        wait_for("a reader has begun", || found.right.load(Ordering::SeqCst) > 0);
+        wait_for("a reader has begun", || tally.right.load(Ordering::SeqCst) > 0);
         for to in [14, 12, 5, 1] {
             second.api.node().control(|writer| writer.unwind(to)).unwrap();
             // Other blocks replace the unwound ones.
@@ -222,7 +222,7 @@ fn a_view_overtaken_by_an_unwind_never_mixes_chains() {
     for (query, expected) in queries.iter().zip(&expected) {
         after.see(query, expected, &call(&second, &old, query));
     }
-    let (right, gone) = (after.right.into_inner(), after.gone.into_inner());
-    assert!(right > 500 && gone > 500, "{right} right, {gone} gone");
-    assert!(found.right.into_inner() > 0);
+    let (right, unavailable) = (after.right.into_inner(), after.gone.into_inner());
+    assert!(right > 500 && unavailable > 500, "{right} right, {unavailable} gone");
+    assert!(tally.right.into_inner() > 0);
 }

@@ -86,9 +86,9 @@ fn an_older_view_finds_transactions_preconfirmed_since() {
     let hash = bench.submit(&transfer(&bench.wallets[0], 0));
     bench.tick();
     let params = format!("[\"{hash}\"]");
-    let found = bench.api.call(Some(&old), "eth_getTransactionByHash", params.as_bytes()).unwrap();
-    let found: Value = serde_json::from_slice(&found).unwrap();
-    assert_eq!(found["blockNumber"], json!("0x1"), "neither in the old view nor in the pool");
+    let bytes = bench.api.call(Some(&old), "eth_getTransactionByHash", params.as_bytes()).unwrap();
+    let transaction: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(transaction["blockNumber"], json!("0x1"), "neither in the old view nor in the pool");
 }
 
 #[test]

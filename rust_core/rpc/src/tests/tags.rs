@@ -21,8 +21,8 @@ fn addresses(bench: &Bench) -> Vec<Address> {
 
 /// Returns calls about a block that can refer to it by a tag.
 fn queries(bench: &Bench, number: u64) -> Vec<(&'static str, String)> {
-    let found = bench.view().sealed(number).unwrap().expect("the block is sealed");
-    let mut queries = block_calls::about(&found.block, &addresses(bench));
+    let executed = bench.view().sealed(number).unwrap().expect("the block is sealed");
+    let mut queries = block_calls::about(&executed.block, &addresses(bench));
     queries.push(("foreseal_getLogs", "[{\"filter\":{\"fromBlock\":TAG,\"toBlock\":TAG}}]".to_owned()));
     queries.push((
         "eth_call",

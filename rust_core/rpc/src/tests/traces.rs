@@ -322,8 +322,8 @@ fn the_prestate_has_no_slot_of_a_rejected_write() {
         let code = format!("0x5f5f5f5f{call}00");
         let config =
             json!({"tracer": "prestateTracer", "stateOverrides": {caller.to_string(): {"code": code}}});
-        let found = bench.call("debug_traceCall", &json!([{"to": caller}, "latest", config]).to_string());
-        found[format!("{environment:#x}")].get("storage").cloned()
+        let prestate = bench.call("debug_traceCall", &json!([{"to": caller}, "latest", config]).to_string());
+        prestate[format!("{environment:#x}")].get("storage").cloned()
     };
     assert_eq!(storage(&format!("73{environment:x}5afa")), None, "STATICCALL");
     assert!(storage(&format!("5f73{environment:x}5af1")).is_some(), "CALL");
@@ -467,16 +467,16 @@ fn traces_agree_with_receipts() {
             assert_eq!((call.get("error").is_some(), &stepped["result"]["failed"]), (failed, &json!(failed)));
             let gas = stepped["result"]["gas"].as_u64().unwrap();
             assert_eq!(json!(format!("{gas:#x}")), receipt["gasUsed"]);
-            let mut found = Vec::new();
-            logs_of(call, &mut found);
-            found.sort_by_key(|log| log["index"].as_str().unwrap().parse::<U256>().unwrap());
+            let mut call_logs = Vec::new();
+            logs_of(call, &mut call_logs);
+            call_logs.sort_by_key(|log| log["index"].as_str().unwrap().parse::<U256>().unwrap());
             let shape = |log: &Value, index: &str| {
                 (log["address"].clone(), log["topics"].clone(), log["data"].clone(), log[index].clone())
             };
-            let found: Vec<_> = found.iter().map(|log| shape(log, "index")).collect();
+            let call_logs: Vec<_> = call_logs.iter().map(|log| shape(log, "index")).collect();
             let expected: Vec<_> =
                 receipt["logs"].as_array().unwrap().iter().map(|log| shape(log, "logIndex")).collect();
-            assert_eq!(found, expected);
+            assert_eq!(call_logs, expected);
             transactions += 1;
             logs += expected.len();
             failures += usize::from(failed);

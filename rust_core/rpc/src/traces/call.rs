@@ -31,14 +31,14 @@ pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
         None => args.execute(context, run)?,
         Some(index) => {
             let view = context.view()?;
-            let found = view.resolve(args.block)?;
-            let index = transaction_index(index, found.block.transactions.len(), found.block.hash)?;
-            let parent = parent(view, &found)?;
-            let mut rerun = TraceReplay::begin(context, view, &parent, &found, deadline)?;
+            let executed = view.resolve(args.block)?;
+            let index = transaction_index(index, executed.block.transactions.len(), executed.block.hash)?;
+            let parent = parent(view, &executed)?;
+            let mut rerun = TraceReplay::begin(context, view, &parent, &executed, deadline)?;
             rerun.advance(index)?;
             let before = rerun.drain_diff();
             let state = StateOverlay::new(parent.state(), &before);
-            args.execute_on(view, &found.block.header, &state, run)?
+            args.execute_on(view, &executed.block.header, &state, run)?
         }
     };
     writer.write(tracer, &trace, TracePosition::default())?;

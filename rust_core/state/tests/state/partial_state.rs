@@ -176,18 +176,18 @@ proptest! {
     /// With one node missing or replaced, every operation that needs it reports it, and all others are
     /// correct.
     #[test]
-    fn a_corrupted_node_is_named(diffs in vec(diff(), 1..5), next in diff(), index in any::<Index>(), gone: bool) {
+    fn a_corrupted_node_is_named(diffs in vec(diff(), 1..5), next in diff(), index in any::<Index>(), is_missing: bool) {
         let history = History::from_diffs(&diffs);
         let paths = history.double.node_paths();
         prop_assume!(!paths.is_empty());
         let (trie, path) = index.get(&paths).clone();
         history.double.spoil(trie, &path, |node| {
-            *node = node.take().filter(|_| !gone).map(|node| [&[node[0] ^ 1], &node[1..]].concat().into());
+            *node = node.take().filter(|_| !is_missing).map(|node| [&[node[0] ^ 1], &node[1..]].concat().into());
         });
         let named = |error: &StateError| match error {
-            StateError::NodeMissing { trie: other, path: at } => gone && (*other, at) == (trie, &path),
+            StateError::NodeMissing { trie: other, path: at } => is_missing && (*other, at) == (trie, &path),
             StateError::NodeHash { trie: other, path: at } | StateError::NodeMalformed { trie: other, path: at } => {
-                !gone && (*other, at) == (trie, &path)
+                !is_missing && (*other, at) == (trie, &path)
             }
             _ => false,
         };
@@ -241,9 +241,9 @@ fn a_value_changed_and_restored_is_read_correctly() {
     let back = one(address(0), contract, &[(5, 7), (299, 7)]);
     let destroyed = one(address(0), None, &[]);
     let again = StateDiff { accounts: vec![crowd().accounts.swap_remove(0)], codes: Vec::new() };
-    let gone = StateDiff { accounts: one(address(9), None, &[]).accounts, codes: Vec::new() };
+    let absent = StateDiff { accounts: one(address(9), None, &[]).accounts, codes: Vec::new() };
     let here = one(address(9), Some(Account { nonce: 9, ..Account::default() }), &[]);
-    for (there, back) in [(changed, back), (destroyed, again), (gone, here)] {
+    for (there, back) in [(changed, back), (destroyed, again), (absent, here)] {
         let mut history = History::new();
         for diff in [&crowd(), &there, &back, &StateDiff::default(), &StateDiff::default()] {
             history.push(diff, 2, &all);

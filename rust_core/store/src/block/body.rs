@@ -5,7 +5,7 @@ use alloy_eips::eip4895::Withdrawals;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use foreseal_primitives::Block;
 
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 #[derive(RlpEncodable)]
 struct BodyOut<'a> {
@@ -30,7 +30,7 @@ pub(super) fn encode(block: &Block) -> Option<Vec<u8>> {
     Some(alloy_rlp::encode(BodyOut { uncles: &block.uncles, withdrawals }))
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the uncles and the withdrawals of a block.
     pub fn body(&self, header: &Header) -> Result<(Vec<Header>, Option<Withdrawals>), StoreError> {
         let (table, key) = (&self.tables.bodies, key::number(header.number));

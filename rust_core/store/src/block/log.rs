@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Log, LogData};
 use alloy_rlp::{Decodable, Encodable};
 
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// A log with its position, so that an index hit costs one read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl StoredLog {
     }
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the log with this ordinal.
     pub fn log(&self, ordinal: u64) -> Result<Option<StoredLog>, StoreError> {
         let (table, key) = (&self.tables.logs, key::number(ordinal));

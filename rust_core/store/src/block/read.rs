@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use foreseal_primitives::{Block, Receipt};
 
 use super::BlockRecord;
-use crate::{error::StoreError, snapshot::Snapshot};
+use crate::{error::StoreError, read_transaction::ReadTransaction};
 
 /// A stored block without its logs.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct BlockWithoutLogs {
     pub first_log: u64,
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns a stored block, as it was written.
     pub fn block(&self, number: u64) -> Result<Option<Block>, StoreError> {
         let Some((hash, record)) = self.record(number)? else { return Ok(None) };

@@ -8,7 +8,7 @@ use alloy_rlp::{Decodable, Encodable};
 use foreseal_primitives::{DEPOSIT_TYPE, Receipt};
 
 use super::{BlockRecord, log::StoredLog};
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// Highest number of set bits of a bloom that is stored as a list. At two bytes
 /// a bit, a longer list would save nothing.
@@ -153,7 +153,7 @@ fn decode_bloom(bytes: &mut &[u8]) -> Option<Bloom> {
     Some(bloom)
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns one receipt of a block.
     pub fn receipt(&self, number: u64, index: u32) -> Result<Option<Receipt>, StoreError> {
         let Some(stored) = self.stored_receipt(number, index)? else { return Ok(None) };

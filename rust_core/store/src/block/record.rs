@@ -6,7 +6,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
 use alloy_rlp::{Decodable, Encodable, Header as RlpHeader, RlpDecodable, RlpEncodable};
 
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// A block without its lists.
 #[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
@@ -45,7 +45,7 @@ fn decode_logs(mut bytes: &[u8]) -> alloy_rlp::Result<Range<u64>> {
     Ok(first..first.saturating_add(logs))
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the hash of a stored block.
     pub fn block_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
         Ok(self.stored_record(number)?.map(|(hash, _)| hash))
@@ -88,7 +88,7 @@ impl Snapshot<'_> {
     /// Returns the number of the block with this hash.
     pub fn number_of(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
         let table = &self.tables.block_hashes;
-        let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::read_number(table, hash.as_slice(), bytes)).transpose()
+        let value = table.get(self.txn, hash.as_slice())?;
+        value.map(|bytes| key::read_number(table, hash.as_slice(), bytes)).transpose()
     }
 }

@@ -7,7 +7,7 @@ use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use foreseal_primitives::{StateDiff, StepSignature, read_signature};
 
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// A step of a sealed block: enough to restore the block as of this step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,12 +74,12 @@ impl StoredStep {
     }
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the block number and the index of the step with this hash.
     pub fn step_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.step_hashes;
-        let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
+        let value = table.get(self.txn, hash.as_slice())?;
+        value.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
     }
 
     /// Returns one step of a block.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::{
     error::StoreError,
     key,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     table::{Entry, Table},
 };
 
@@ -28,12 +28,12 @@ fn decode(table: &Table, key: &[u8], bytes: &[u8]) -> Result<Arc<Transaction>, S
     Ok(Arc::new(Transaction::new(envelope, Address::new(*sender))))
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the block number and the index of the transaction with this hash.
     pub fn transaction_position(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
         let table = &self.tables.transaction_hashes;
-        let found = table.get(self.txn, hash.as_slice())?;
-        found.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
+        let value = table.get(self.txn, hash.as_slice())?;
+        value.map(|bytes| key::decode_position(table, hash.as_slice(), bytes)).transpose()
     }
 
     /// Returns one transaction of a block.
@@ -67,8 +67,8 @@ impl Snapshot<'_> {
             entries.push((key, bytes));
         }
         match u32::try_from(entries.len()) {
-            Ok(found) if found < count => {
-                Err(table.damaged(&key::block_item(number, found), "it is missing"))
+            Ok(length) if length < count => {
+                Err(table.damaged(&key::block_item(number, length), "it is missing"))
             }
             _ => Ok(entries),
         }

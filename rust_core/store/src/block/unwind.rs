@@ -5,7 +5,7 @@ use foreseal_keccak::keccak;
 use heed::RwTxn;
 
 use super::StoredLog;
-use crate::{error::StoreError, key, meta::Progress, snapshot::Snapshot, table::Tables};
+use crate::{error::StoreError, key, meta::Progress, read_transaction::ReadTransaction, table::Tables};
 
 /// Removes the newest block and its index entries. `progress.head` still names it: the caller updates that.
 pub(crate) fn unwind_block(
@@ -14,12 +14,12 @@ pub(crate) fn unwind_block(
     progress: &mut Progress,
     number: u64,
 ) -> Result<(), StoreError> {
-    let snapshot = Snapshot::new(txn, tables);
-    let (hash, record) = snapshot.existing_record(number)?;
-    let hashes = snapshot.transaction_hashes(number, record.transactions)?;
+    let read_txn = ReadTransaction::new(txn, tables);
+    let (hash, record) = read_txn.existing_record(number)?;
+    let hashes = read_txn.transaction_hashes(number, record.transactions)?;
     let steps =
-        if number < progress.steps_from { Vec::new() } else { snapshot.steps(number, record.steps)? };
-    let logs = snapshot.logs(record.first_log, record.logs)?;
+        if number < progress.steps_from { Vec::new() } else { read_txn.steps(number, record.steps)? };
+    let logs = read_txn.logs(record.first_log, record.logs)?;
     let logs: Vec<Log> = logs.into_iter().map(|StoredLog { log, .. }| log).collect();
 
     for hash in hashes {
@@ -49,9 +49,9 @@ pub(crate) fn restore_step_window(
     progress.steps_from = progress.steps_from.min(next);
     while progress.steps_from > next.saturating_sub(window) {
         let number = progress.steps_from - 1;
-        let snapshot = Snapshot::new(txn, tables);
-        let count = snapshot.existing_record(number)?.1.steps;
-        for (index, step) in (0..).zip(snapshot.steps(number, count)?) {
+        let read_txn = ReadTransaction::new(txn, tables);
+        let count = read_txn.existing_record(number)?.1.steps;
+        for (index, step) in (0..).zip(read_txn.steps(number, count)?) {
             tables.step_hashes.put(txn, step.hash.as_slice(), &key::block_item(number, index))?;
         }
         progress.steps_from = number;
@@ -59,7 +59,7 @@ pub(crate) fn restore_step_window(
     Ok(())
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the hashes of a block's transactions, without decoding them.
     pub(super) fn transaction_hashes(
         &self,

@@ -10,8 +10,8 @@ use crate::{
     key,
     log_index::IndexAdditions,
     meta::{Progress, StoredHead},
+    read_transaction::ReadTransaction,
     sealed::SealedBlock,
-    snapshot::Snapshot,
     table::Tables,
     write_batch::WriteBatch,
 };
@@ -45,7 +45,7 @@ pub(crate) fn append(
     let SealedBlock { block, steps, journal_sequence, .. } = sealed;
     let number = block.header.number;
     let before = match number.checked_sub(1) {
-        Some(parent) => Snapshot::new(txn, tables).existing_record(parent)?.1.total_difficulty,
+        Some(parent) => ReadTransaction::new(txn, tables).existing_record(parent)?.1.total_difficulty,
         None => U256::ZERO,
     };
     let first_log = progress.logs;
@@ -128,9 +128,9 @@ pub(crate) fn prune_steps(
     let next = progress.head.map_or(0, |head| head.number + 1);
     while progress.steps_from + window < next {
         let number = progress.steps_from;
-        let snapshot = Snapshot::new(txn, tables);
-        let count = snapshot.existing_record(number)?.1.steps;
-        for step in snapshot.steps(number, count)? {
+        let read_txn = ReadTransaction::new(txn, tables);
+        let count = read_txn.existing_record(number)?.1.steps;
+        for step in read_txn.steps(number, count)? {
             tables.step_hashes.delete(txn, step.hash.as_slice())?;
         }
         progress.steps_from += 1;

@@ -24,7 +24,7 @@ pub struct Matches<'t> {
     /// Lists of the filter, the shortest first; empty if every log matches.
     lists: Vec<Union<'t>>,
     /// Remaining matches in the current chunk.
-    found: ChunkMatches,
+    chunk: ChunkMatches,
     /// Range in which the next chunk is searched.
     rest: Range<u64>,
     /// All matches below this ordinal have been returned.
@@ -64,7 +64,7 @@ impl LogIndex {
             return Ok(Matches {
                 index: *self,
                 lists: Vec::new(),
-                found: ChunkMatches::All(range),
+                chunk: ChunkMatches::All(range),
                 rest,
                 position,
             });
@@ -72,7 +72,7 @@ impl LogIndex {
         let chunks = (self.chunk(range.start), self.chunk(range.end - 1));
         let lists: Result<Vec<_>, _> =
             criteria.into_iter().map(|any| Union::new(*self, txn, any, chunks, work)).collect();
-        Ok(Matches { index: *self, lists: lists?, found: ChunkMatches::All(0..0), rest: range, position })
+        Ok(Matches { index: *self, lists: lists?, chunk: ChunkMatches::All(0..0), rest: range, position })
     }
 }
 
@@ -80,7 +80,7 @@ impl Matches<'_> {
     /// Returns the next match, or [`Next::Paused`] once `work` reaches `limit`.
     pub fn next_within(&mut self, work: &mut u64, limit: u64) -> Result<Next, LogIndexError> {
         loop {
-            if let Some(ordinal) = self.found.next() {
+            if let Some(ordinal) = self.chunk.next() {
                 self.position = ordinal + 1;
                 return Ok(Next::Found(ordinal));
             }
@@ -138,7 +138,7 @@ impl Matches<'_> {
         }
         let low = |ordinal: u64| u32::try_from(ordinal - start).expect("inside the chunk");
         let inside = low(self.rest.start.max(start))..low(end);
-        self.found = ChunkMatches::Chunk(start, matches.into_range(inside));
+        self.chunk = ChunkMatches::Chunk(start, matches.into_range(inside));
         self.rest.start = end;
         Ok(())
     }

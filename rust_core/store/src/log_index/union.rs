@@ -45,8 +45,8 @@ impl<'t> Union<'t> {
         work: &mut u64,
     ) -> Result<Option<(u32, &'t [u8])>, LogIndexError> {
         *work += 1;
-        let found = self.index.table.get_greater_than_or_equal_to(self.txn, criterion.key(from).as_ref())?;
-        let chunk = found.and_then(|(key, bytes)| Some((criterion.chunk_of(key)?, bytes)));
+        let entry = self.index.table.get_greater_than_or_equal_to(self.txn, criterion.key(from).as_ref())?;
+        let chunk = entry.and_then(|(key, bytes)| Some((criterion.chunk_of(key)?, bytes)));
         Ok(chunk.filter(|(number, _)| *number <= self.last))
     }
 
@@ -82,8 +82,8 @@ impl<'t> Union<'t> {
 
     fn at(&self, number: u32) -> impl Iterator<Item = (Criterion, &'t [u8])> {
         let at = move |alternative: &UnionMember<'t>| {
-            let (found, bytes) = alternative.next?;
-            (found == number).then_some((alternative.criterion, bytes))
+            let (chunk, bytes) = alternative.next?;
+            (chunk == number).then_some((alternative.criterion, bytes))
         };
         self.members.iter().filter_map(at)
     }

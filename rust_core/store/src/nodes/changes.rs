@@ -4,7 +4,7 @@ use alloy_primitives::Bytes;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
 use super::node_key::Kind;
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// Effect of a block on a node location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +64,9 @@ fn join(changes: &[ChangedNode]) -> Bytes {
     let length = |length: usize| u8::try_from(length).expect("a place has at most 96 bytes");
     for ChangedNode { location, change } in changes {
         let shared = location.iter().zip(before).take_while(|(a, b)| a == b).count();
-        let gone = if *change == NodeKeyChange::Stored { 0 } else { FLAG };
+        let absent = if *change == NodeKeyChange::Stored { 0 } else { FLAG };
         let cleared = if *change == NodeKeyChange::Cleared { FLAG } else { 0 };
-        out.extend([length(shared) | gone, length(location.len() - shared) | cleared]);
+        out.extend([length(shared) | absent, length(location.len() - shared) | cleared]);
         out.extend_from_slice(&location[shared..]);
         before = location;
     }
@@ -95,7 +95,7 @@ fn split(mut bytes: &[u8]) -> Option<Vec<ChangedNode>> {
     bytes.is_empty().then_some(changes)
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the locations that a block wrote; none for genesis and for blocks that left the window.
     pub fn node_keys(&self, number: u64) -> Result<NodeKeys, StoreError> {
         let table = &self.tables.node_changes;

@@ -10,7 +10,7 @@ use crate::{
     chunks,
     error::StoreError,
     meta::Progress,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     table::{Table, Tables},
 };
 
@@ -50,7 +50,7 @@ pub(crate) fn prune_proof_window(
     oldest: u64,
 ) -> Result<(), StoreError> {
     for number in progress.proofs_from + 1..=oldest {
-        let keys = Snapshot::new(txn, tables).node_keys(number)?;
+        let keys = ReadTransaction::new(txn, tables).node_keys(number)?;
         for kind in Kind::ALL {
             let table = kind.table(tables);
             for ChangedNode { location, change } in keys.changed(kind) {

@@ -3,9 +3,9 @@
 use alloy_primitives::{B256, Bytes};
 
 use super::node_key::{self, Kind};
-use crate::{error::StoreError, meta::Progress, snapshot::Snapshot};
+use crate::{error::StoreError, meta::Progress, read_transaction::ReadTransaction};
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the node at a path of the account trie as of a block.
     pub fn account_node(&self, path: &[u8], at: u64) -> Result<Option<Bytes>, StoreError> {
         self.node(Kind::Accounts, path, at)

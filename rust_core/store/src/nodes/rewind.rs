@@ -22,8 +22,8 @@ use super::{
 use crate::{
     error::StoreError,
     key,
+    read_transaction::ReadTransaction,
     reader::Reader,
-    snapshot::Snapshot,
     table::{Table, Tables},
 };
 
@@ -32,9 +32,9 @@ const PORTION: usize = 10_000;
 
 /// Returns the node changes that lead from the state as of `head` back to the state as of `to`.
 pub(crate) fn rewind_nodes(reader: &Reader, to: u64, head: u64) -> Result<StateChanges, StoreError> {
-    let (diff, then_root, now_root) = reader.read(|snapshot, _| {
-        let root = |number| Ok::<_, StoreError>(snapshot.existing_record(number)?.1.header.state_root);
-        Ok((rewind_diff(snapshot, to, head)?, root(to)?, root(head)?))
+    let (diff, then_root, now_root) = reader.read(|read_txn, _| {
+        let root = |number| Ok::<_, StoreError>(read_txn.existing_record(number)?.1.header.state_root);
+        Ok((rewind_diff(read_txn, to, head)?, root(to)?, root(head)?))
     })?;
     let failed = |error| match error {
         StateError::ViewGone => StoreError::ViewGone,
@@ -50,29 +50,29 @@ pub(crate) fn rewind_nodes(reader: &Reader, to: u64, head: u64) -> Result<StateC
 }
 
 /// Returns the diff that leads from the state as of `head` back to the state as of `to`.
-fn rewind_diff(snapshot: &Snapshot<'_>, to: u64, head: u64) -> Result<StateDiff, StoreError> {
+fn rewind_diff(read_txn: &ReadTransaction<'_>, to: u64, head: u64) -> Result<StateDiff, StoreError> {
     let mut touched: BTreeMap<Address, BTreeSet<U256>> = BTreeMap::new();
     for number in to + 1..=head {
-        for keys in snapshot.state_keys(number)?.accounts {
+        for keys in read_txn.state_keys(number)?.accounts {
             touched.entry(keys.address).or_default().extend(keys.slots);
         }
     }
     let mut diff = StateDiff::default();
     for (address, slots) in touched {
-        let account = snapshot.account(&address, to)?;
-        let incarnation = snapshot.incarnation(&address, to)?;
-        let wiped = incarnation != snapshot.incarnation(&address, head)?
-            || snapshot.account(&address, head)?.is_none();
+        let account = read_txn.account(&address, to)?;
+        let incarnation = read_txn.incarnation(&address, to)?;
+        let wiped = incarnation != read_txn.incarnation(&address, head)?
+            || read_txn.account(&address, head)?.is_none();
         let mut storage = Vec::new();
         if wiped {
             while let Some(next) =
-                snapshot.next_slot(&address, incarnation, storage.last().map(|(slot, _)| *slot), to)?
+                read_txn.next_slot(&address, incarnation, storage.last().map(|(slot, _)| *slot), to)?
             {
                 storage.push(next);
             }
         } else {
             for slot in slots {
-                storage.push((slot, snapshot.slot(&address, &slot, to)?));
+                storage.push((slot, read_txn.slot(&address, &slot, to)?));
             }
         }
         diff.accounts.push(ChangedAccount { address, diff: AccountDiff { account, wiped, storage } });

@@ -3,12 +3,12 @@
 use heed::RwTxn;
 
 use super::node_key::{self, Kind};
-use crate::{chunks, error::StoreError, snapshot::Snapshot, table::Tables};
+use crate::{chunks, error::StoreError, read_transaction::ReadTransaction, table::Tables};
 
 /// Removes the versions that a block wrote. Later blocks are already removed;
 /// the versions that it replaced still exist.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
-    let keys = Snapshot::new(txn, tables).node_keys(number)?;
+    let keys = ReadTransaction::new(txn, tables).node_keys(number)?;
     for kind in Kind::ALL {
         for changed in keys.changed(kind) {
             kind.table(tables).delete(txn, &node_key::key(&changed.location, number))?;

@@ -72,7 +72,7 @@ pub(super) struct Meta {
 pub(super) struct PageFile {
     pub file: File,
     pub page_size: usize,
-    /// Number of pages in the snapshot.
+    /// Number of pages that the read transaction sees.
     pub pages: u64,
 }
 
@@ -129,7 +129,7 @@ impl PageFile {
 /// Returns `true` if a page is an undamaged LMDB meta page of a file with this page size.
 pub(crate) fn is_sound_meta(bytes: &[u8], page_size: usize) -> bool {
     let word = |at: usize| u64_at(bytes, HEADER + at);
-    let (Some(covered), Some(found)) = (bytes.get(HEADER + 16..HEADER + 136), word(136)) else {
+    let (Some(covered), Some(stored)) = (bytes.get(HEADER + 16..HEADER + 136), word(136)) else {
         return false;
     };
     let sum = u64::from(crc32c::crc32c(covered)) | u64::from(MARK) << 32;
@@ -137,7 +137,7 @@ pub(crate) fn is_sound_meta(bytes: &[u8], page_size: usize) -> bool {
         && u32_at(bytes, HEADER) == Some(MAGIC)
         && u32_at(bytes, HEADER + 4) == Some(VERSION)
         && u32_at(bytes, HEADER + 24).map(|size| size as usize) == Some(page_size)
-        && (found == 0 || found == sum)
+        && (stored == 0 || stored == sum)
 }
 
 /// Returns the flags of a page if its header is as written; unless it is a run

@@ -1,4 +1,4 @@
-//! Pages of the file, read without LMDB. Every page that a snapshot uses is
+//! Pages of the file, read without LMDB. Every page that a read transaction uses is
 //! checked, and damage is reported, not followed.
 //!
 //! LMDB checks each page that it reads (`lmdb/`). This module reads all pages, also those that are never requested,

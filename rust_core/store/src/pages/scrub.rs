@@ -31,7 +31,7 @@ impl Store {
     /// `position`. Damage is recorded like damage that a read finds: see [`Self::damage`].
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or if no snapshot can be created.
+    /// Returns an error if the file cannot be read, or if no read transaction can be opened.
     pub fn scrub(&self, position: &mut ScrubPosition, bytes: u64) -> Result<Scrubbed, StoreError> {
         let scrubbed = self.scrub_pages(position, bytes).inspect_err(|error| self.record_damage(error))?;
         for fault in &scrubbed.faults {
@@ -48,7 +48,7 @@ impl Store {
             let mut after = None;
             // The keys of the first tree are not sorted bytewise, so it is read in one portion.
             let whole = position.trees == 0;
-            let ended = walk.tree(*tree, &position.from, &mut |found| match found {
+            let ended = walk.tree(*tree, &position.from, &mut |item| match item {
                 PageItem::Entry { .. } => ControlFlow::Continue(()),
                 PageItem::Fault(fault) => {
                     scrubbed.faults.push(fault);

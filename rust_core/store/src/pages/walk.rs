@@ -16,7 +16,7 @@ use crate::{
 
 /// Depth limit: more than any tree of 2^64 pages has.
 const DEEPEST: u32 = 64;
-/// Attempts to create a snapshot whose meta page is not overwritten meanwhile.
+/// Attempts to open a read transaction whose meta page is not overwritten meanwhile.
 const ATTEMPTS: u32 = 100;
 
 /// A tree of the file.
@@ -45,11 +45,11 @@ pub(crate) enum PageItem<'p> {
 /// Visitor of the items of a walk; it may end the walk.
 type Visit<'v> = dyn FnMut(PageItem<'_>) -> ControlFlow<()> + 'v;
 
-/// The pages of one snapshot. They are not overwritten while it exists.
+/// The pages that one read transaction sees. They are not overwritten while it exists.
 pub(crate) struct PageWalker<'e> {
     pages: PageFile,
     meta: Meta,
-    _snapshot: RoTxn<'e, WithoutTls>,
+    _txn: RoTxn<'e, WithoutTls>,
 }
 
 impl<'e> PageWalker<'e> {
@@ -59,12 +59,12 @@ impl<'e> PageWalker<'e> {
         let page_size = env.unnamed_database_stat().page_size as usize;
         let mut pages = PageFile { file, page_size, pages: 0 };
         for _ in 0..ATTEMPTS {
-            let snapshot = env.read_txn()?;
-            let id = snapshot.id() as u64;
+            let read_txn = env.read_txn()?;
+            let id = read_txn.id() as u64;
             match pages.meta(id & 1).map_err(StoreError::io("read", Path::new(DATA_FILE)))? {
                 Ok(meta) if meta.transaction == id => {
                     pages.pages = meta.pages;
-                    return Ok(Self { pages, meta, _snapshot: snapshot });
+                    return Ok(Self { pages, meta, _txn: read_txn });
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, U256};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
-use crate::{error::StoreError, key, snapshot::Snapshot};
+use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// The keys that a block wrote in the state tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, RlpEncodable, RlpDecodable)]
@@ -27,7 +27,7 @@ pub(crate) struct AccountKeys {
     pub slots: Vec<U256>,
 }
 
-impl Snapshot<'_> {
+impl ReadTransaction<'_> {
     /// Returns the keys that a block wrote.
     pub fn state_keys(&self, number: u64) -> Result<StateKeys, StoreError> {
         let table = &self.tables.state_changes;

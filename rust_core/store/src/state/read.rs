@@ -6,7 +6,7 @@ use foreseal_primitives::Account;
 use super::{keys, value};
 use crate::{
     error::StoreError,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     table::{Entry, Table},
 };
 
@@ -16,13 +16,13 @@ pub(crate) struct Version<V> {
     pub since: u64,
 }
 
-impl<'s> Snapshot<'s> {
+impl<'s> ReadTransaction<'s> {
     /// Returns the newest version at or before the block in `key`.
     /// Versions of one value share the rest of the key.
     pub(crate) fn version(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'s>>, StoreError> {
         let shared = &key[..key.len() - 8];
-        let found = table.seek(self.txn, key)?;
-        Ok(found.filter(|(found, _)| found.len() == key.len() && found.starts_with(shared)))
+        let entry = table.seek(self.txn, key)?;
+        Ok(entry.filter(|(stored, _)| stored.len() == key.len() && stored.starts_with(shared)))
     }
 
     /// Returns the account as of a block.
@@ -115,9 +115,9 @@ impl<'s> Snapshot<'s> {
             None => table.seek(self.txn, &storage)?,
             Some(slot) => behind_all(slot)?,
         };
-        while let Some((found, _)) = next.filter(|(key, _)| key.starts_with(&storage)) {
-            let Some(slot) = found.get(24..56).map(U256::from_be_slice) else {
-                return Err(table.damaged(found, "a key does not have 64 bytes"));
+        while let Some((key, _)) = next.filter(|(key, _)| key.starts_with(&storage)) {
+            let Some(slot) = key.get(24..56).map(U256::from_be_slice) else {
+                return Err(table.damaged(key, "a key does not have 64 bytes"));
             };
             let value = self.slot_of(address, incarnation, &slot, at)?.value;
             if !value.is_zero() {

@@ -8,7 +8,7 @@ use foreseal_state::{StateError, StateStore, analyze_code};
 use revm_bytecode::Bytecode;
 
 use super::{Values, Version};
-use crate::{error::StoreError, reader::Reader, snapshot::Snapshot};
+use crate::{error::StoreError, read_transaction::ReadTransaction, reader::Reader};
 
 impl From<StoreError> for StateError {
     fn from(error: StoreError) -> Self {
@@ -27,12 +27,12 @@ impl Reader {
         values: &Values<K, V>,
         key: K,
         at: u64,
-        read: impl FnOnce(&Snapshot<'_>) -> Result<Version<V>, StoreError>,
+        read: impl FnOnce(&ReadTransaction<'_>) -> Result<Version<V>, StoreError>,
     ) -> Result<V, StateError> {
         if let Some(value) = values.get(&key, self.generation(), at) {
             return Ok(value);
         }
-        let (version, progress) = self.read(|snapshot, progress| Ok((read(snapshot)?, *progress)))?;
+        let (version, progress) = self.read(|read_txn, progress| Ok((read(read_txn)?, *progress)))?;
         let value = version.value.clone();
         values.insert(key, at, &progress, version);
         Ok(value)
@@ -42,16 +42,16 @@ impl Reader {
 impl StateStore for Reader {
     fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StateError> {
         let accounts = &self.store().state_cache().accounts;
-        self.recent(accounts, *address, at, |snapshot| snapshot.account_version(address, at))
+        self.recent(accounts, *address, at, |read_txn| read_txn.account_version(address, at))
     }
 
     fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StateError> {
         let slots = &self.store().state_cache().slots;
-        self.recent(slots, (*address, *slot), at, |snapshot| snapshot.slot_version(address, slot, at))
+        self.recent(slots, (*address, *slot), at, |read_txn| read_txn.slot_version(address, slot, at))
     }
 
     fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StateError> {
-        Ok(self.read(|snapshot, _| snapshot.has_storage(address, at))?)
+        Ok(self.read(|read_txn, _| read_txn.has_storage(address, at))?)
     }
 
     fn code(&self, hash: &B256) -> Result<Option<Bytecode>, StateError> {
@@ -59,30 +59,30 @@ impl StateStore for Reader {
         if let Some(code) = recent.code(hash) {
             return Ok(Some(code));
         }
-        let Some(code) = self.read(|snapshot, _| snapshot.code(hash))? else { return Ok(None) };
+        let Some(code) = self.read(|read_txn, _| read_txn.code(hash))? else { return Ok(None) };
         let code = analyze_code(code);
         recent.insert_code(*hash, code.clone());
         Ok(Some(code))
     }
 
     fn account_node(&self, path: &[u8], at: u64) -> Result<Option<Bytes>, StateError> {
-        Ok(self.read(|snapshot, progress| {
+        Ok(self.read(|read_txn, progress| {
             progress.check_proofs(at)?;
-            snapshot.account_node(path, at)
+            read_txn.account_node(path, at)
         })?)
     }
 
     fn account_nodes(&self, paths: &[&[u8]], at: u64) -> Result<Vec<Option<Bytes>>, StateError> {
-        Ok(self.read(|snapshot, progress| {
+        Ok(self.read(|read_txn, progress| {
             progress.check_proofs(at)?;
-            paths.iter().map(|path| snapshot.account_node(path, at)).collect()
+            paths.iter().map(|path| read_txn.account_node(path, at)).collect()
         })?)
     }
 
     fn storage_node(&self, account: &B256, path: &[u8], at: u64) -> Result<Option<Bytes>, StateError> {
-        Ok(self.read(|snapshot, progress| {
+        Ok(self.read(|read_txn, progress| {
             progress.check_proofs(at)?;
-            snapshot.storage_node(account, path, at)
+            read_txn.storage_node(account, path, at)
         })?)
     }
 
@@ -92,9 +92,9 @@ impl StateStore for Reader {
         paths: &[&[u8]],
         at: u64,
     ) -> Result<Vec<Option<Bytes>>, StateError> {
-        Ok(self.read(|snapshot, progress| {
+        Ok(self.read(|read_txn, progress| {
             progress.check_proofs(at)?;
-            paths.iter().map(|path| snapshot.storage_node(account, path, at)).collect()
+            paths.iter().map(|path| read_txn.storage_node(account, path, at)).collect()
         })?)
     }
 }

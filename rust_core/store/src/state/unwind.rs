@@ -3,11 +3,11 @@
 use heed::RwTxn;
 
 use super::{changes::AccountKeys, keys};
-use crate::{chunks, error::StoreError, snapshot::Snapshot, table::Tables};
+use crate::{chunks, error::StoreError, read_transaction::ReadTransaction, table::Tables};
 
 /// Removes the versions that a block wrote. Later blocks are already removed.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
-    let keys = Snapshot::new(txn, tables).state_keys(number)?;
+    let keys = ReadTransaction::new(txn, tables).state_keys(number)?;
     for AccountKeys { address, incarnation, renewed, slots } in keys.accounts {
         let key = keys::account(&address, number);
         tables.accounts.delete(txn, &key)?;

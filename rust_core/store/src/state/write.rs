@@ -10,7 +10,9 @@ use super::{
     changes::{AccountKeys, StateKeys},
     keys, value,
 };
-use crate::{chunks, error::StoreError, snapshot::Snapshot, table::Tables, write_batch::WriteBatch};
+use crate::{
+    chunks, error::StoreError, read_transaction::ReadTransaction, table::Tables, write_batch::WriteBatch,
+};
 
 /// State versions that the blocks of one write create.
 #[derive(Default)]
@@ -36,14 +38,14 @@ impl StateWrites {
         number: u64,
         diff: &StateDiff,
     ) -> Result<(), StoreError> {
-        let snapshot = Snapshot::new(txn, tables);
+        let read_txn = ReadTransaction::new(txn, tables);
         let mut keys = StateKeys::default();
         for changed in &diff.accounts {
-            let account = self.add_account(&snapshot, number, changed, &mut keys.checksum)?;
+            let account = self.add_account(&read_txn, number, changed, &mut keys.checksum)?;
             keys.accounts.push(account);
         }
         for new in &diff.codes {
-            let stored = tables.codes.get(snapshot.txn, new.hash.as_slice())?.is_some();
+            let stored = tables.codes.get(read_txn.txn, new.hash.as_slice())?.is_some();
             if !stored && self.new_codes.insert(new.hash) {
                 self.codes.push(new.hash.as_slice(), &new.code);
                 keys.codes.push(new.hash);
@@ -58,7 +60,7 @@ impl StateWrites {
 
     fn add_account(
         &mut self,
-        snapshot: &Snapshot<'_>,
+        read_txn: &ReadTransaction<'_>,
         number: u64,
         ChangedAccount { address, diff }: &ChangedAccount,
         checksum: &mut u32,
@@ -66,11 +68,11 @@ impl StateWrites {
         let emptied = diff.wiped || diff.account.is_none();
         let mut incarnation = match self.renewed.get(address) {
             Some(incarnation) => *incarnation,
-            None => snapshot.incarnation(address, u64::MAX)?,
+            None => read_txn.incarnation(address, u64::MAX)?,
         };
         // An account that never had storage keeps its incarnation: most
         // accounts that are created over have none.
-        let renewed = emptied && self.has_slots(snapshot, address, incarnation)?;
+        let renewed = emptied && self.has_slots(read_txn, address, incarnation)?;
         if renewed {
             incarnation = incarnation.checked_add(1).expect("a block renews an account once");
             self.renewed.insert(*address, incarnation);
@@ -95,12 +97,12 @@ impl StateWrites {
     /// Returns `true` if any slot of a storage was ever written.
     fn has_slots(
         &self,
-        snapshot: &Snapshot<'_>,
+        read_txn: &ReadTransaction<'_>,
         address: &Address,
         incarnation: u32,
     ) -> Result<bool, StoreError> {
         let prefix = keys::storage(address, incarnation);
-        let stored = || snapshot.tables.slots.prefix(snapshot.txn, &prefix)?.next().transpose();
+        let stored = || read_txn.tables.slots.prefix(read_txn.txn, &prefix)?.next().transpose();
         Ok(self.written.contains(&(*address, incarnation)) || stored()?.is_some())
     }
 

@@ -10,7 +10,10 @@ use foreseal_trie::ordered_trie_root;
 use rayon::prelude::*;
 
 use super::{Fault, StorePart, Verifier, fault, readable, sound};
-use crate::{block::BlockRecord, error::StoreError, key, meta::Progress, snapshot::Snapshot, table::Table};
+use crate::{
+    block::BlockRecord, error::StoreError, key, meta::Progress, read_transaction::ReadTransaction,
+    table::Table,
+};
 
 /// Number of blocks between two reports.
 const REPORTED: u64 = 64;
@@ -33,9 +36,9 @@ impl Verifier<'_> {
             while number <= self.head {
                 let reader = self.reader.clone();
                 let withdrawals_in_state = self.withdrawals_in_state;
-                let (faults, after) = reader.read(|snapshot, progress| {
-                    let (snapshot, faults) = (*snapshot, Vec::new());
-                    let mut check = BlockCheck { snapshot, number, withdrawals_in_state, faults };
+                let (faults, after) = reader.read(|read_txn, progress| {
+                    let (read_txn, faults) = (*read_txn, Vec::new());
+                    let mut check = BlockCheck { read_txn, number, withdrawals_in_state, faults };
                     let after = check.run(progress, sums)?;
                     Ok((check.faults, after))
                 })?;
@@ -59,7 +62,7 @@ impl Verifier<'_> {
 
 /// Check of one block in one transaction.
 struct BlockCheck<'s> {
-    snapshot: Snapshot<'s>,
+    read_txn: ReadTransaction<'s>,
     number: u64,
     withdrawals_in_state: bool,
     faults: Vec<Fault>,
@@ -67,22 +70,22 @@ struct BlockCheck<'s> {
 
 impl BlockCheck<'_> {
     fn run(&mut self, progress: &Progress, sums: ChainTotals) -> Result<ChainTotals, StoreError> {
-        let record = self.snapshot.existing_record(self.number);
+        let record = self.read_txn.existing_record(self.number);
         let Some((hash, record)) = sound(&mut self.faults, record)? else { return Ok(sums) };
         self.header(&hash, &record, &sums);
         self.by_hash(&hash)?;
         self.body(&record)?;
-        let transactions = self.snapshot.transactions(self.number, record.transactions);
+        let transactions = self.read_txn.transactions(self.number, record.transactions);
         if let Some(transactions) = sound(&mut self.faults, transactions)? {
             self.transactions(&transactions, &record)?;
         }
-        let receipts = self.snapshot.receipts(self.number, &record);
+        let receipts = self.read_txn.receipts(self.number, &record);
         if let Some(receipts) = sound(&mut self.faults, receipts)? {
             self.receipts(&receipts, &record)?;
         }
         let in_window = self.number >= progress.steps_from;
         self.steps(&hash, &record, in_window)?;
-        let body = self.snapshot.tables.bodies.get(self.snapshot.txn, &key::number(self.number))?;
+        let body = self.read_txn.tables.bodies.get(self.read_txn.txn, &key::number(self.number))?;
         Ok(ChainTotals {
             parent: hash,
             transactions: sums.transactions + u64::from(record.transactions),
@@ -96,7 +99,7 @@ impl BlockCheck<'_> {
     /// Records a fault of the block unless `sound`.
     fn expect(&mut self, sound: bool, why: &str) {
         if !sound {
-            let headers = &self.snapshot.tables.headers;
+            let headers = &self.read_txn.tables.headers;
             self.faults.push(fault(headers, &key::number(self.number), why));
         }
     }
@@ -122,11 +125,11 @@ impl BlockCheck<'_> {
     }
 
     fn by_hash(&mut self, hash: &B256) -> Result<(), StoreError> {
-        let found = self.snapshot.number_of(hash);
-        if let Some(found) = sound(&mut self.faults, found)?
-            && found != Some(self.number)
+        let number = self.read_txn.number_of(hash);
+        if let Some(number) = sound(&mut self.faults, number)?
+            && number != Some(self.number)
         {
-            let table = &self.snapshot.tables.block_hashes;
+            let table = &self.read_txn.tables.block_hashes;
             self.faults.push(fault(table, hash.as_slice(), "it does not name the block with this hash"));
         }
         Ok(())
@@ -134,7 +137,7 @@ impl BlockCheck<'_> {
 
     fn body(&mut self, record: &BlockRecord) -> Result<(), StoreError> {
         let header = &record.header;
-        let body = self.snapshot.body(header);
+        let body = self.read_txn.body(header);
         let Some((uncles, withdrawals)) = sound(&mut self.faults, body)? else { return Ok(()) };
         self.expect(
             calculate_ommers_root(&uncles) == header.ommers_hash,
@@ -165,12 +168,12 @@ impl BlockCheck<'_> {
             recovered.is_ok_and(|recovered| recovered.sender() == transaction.sender())
         };
         let signed: Vec<bool> = list.par_iter().map(signed).collect();
-        let tables = self.snapshot.tables;
+        let tables = self.read_txn.tables;
         for ((index, transaction), signed) in (0..).zip(list).zip(signed) {
             self.expect_item(signed, &tables.transactions, index, "the sender did not sign it");
-            let found = self.snapshot.transaction_position(&transaction.hash());
-            if let Some(found) = sound(&mut self.faults, found)?
-                && found != Some((self.number, index))
+            let position = self.read_txn.transaction_position(&transaction.hash());
+            if let Some(position) = sound(&mut self.faults, position)?
+                && position != Some((self.number, index))
             {
                 let (table, hash) = (&tables.transaction_hashes, transaction.hash());
                 self.faults.push(fault(
@@ -196,11 +199,11 @@ impl BlockCheck<'_> {
         self.expect(bloom == header.logs_bloom, "the receipts do not have the header's bloom");
         let used = list.last().map_or(0, |receipt| receipt.cumulative_gas_used);
         self.expect(used == header.gas_used, "the receipts do not use the header's gas");
-        let stored = self.snapshot.logs(record.first_log, record.logs).map(Some);
+        let stored = self.read_txn.logs(record.first_log, record.logs).map(Some);
         let stored = readable(stored)?.unwrap_or_default();
         let mut places = stored.iter().map(|log| (log.number, log.transaction));
         let (mut gas, mut logs) = (0, 0);
-        let tables = self.snapshot.tables;
+        let tables = self.read_txn.tables;
         for (index, receipt) in (0..).zip(list) {
             let mut expect = |sound, why| self.expect_item(sound, &tables.receipts, index, why);
             expect(logs_bloom(&receipt.logs) == receipt.bloom, "the bloom is not that of the logs");
@@ -223,18 +226,18 @@ impl BlockCheck<'_> {
     }
 
     fn steps(&mut self, hash: &B256, record: &BlockRecord, in_window: bool) -> Result<(), StoreError> {
-        let steps = self.snapshot.steps(self.number, record.steps);
+        let steps = self.read_txn.steps(self.number, record.steps);
         let Some(steps) = sound(&mut self.faults, steps)? else { return Ok(()) };
-        let tables = self.snapshot.tables;
+        let tables = self.read_txn.tables;
         let mut before = 0;
         for (index, step) in (0..).zip(&steps) {
             let grows = (before..=record.transactions).contains(&step.transactions);
             self.expect_item(grows, &tables.steps, index, "it does not follow the previous step");
             before = step.transactions;
-            let found = self.snapshot.step_position(&step.hash);
+            let position = self.read_txn.step_position(&step.hash);
             let expected = in_window.then_some((self.number, index));
-            if let Some(found) = sound(&mut self.faults, found)?
-                && found != expected
+            if let Some(position) = sound(&mut self.faults, position)?
+                && position != expected
             {
                 let table = &tables.step_hashes;
                 self.faults.push(fault(

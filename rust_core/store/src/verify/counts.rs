@@ -1,18 +1,18 @@
 //! Check that the store has no entries beyond those of its blocks.
 
 use super::{Fault, Verifier, blocks::ChainTotals, fault, readable};
-use crate::{error::StoreError, key, meta::Progress, snapshot::Snapshot, table::Table};
+use crate::{error::StoreError, key, meta::Progress, read_transaction::ReadTransaction, table::Table};
 
 impl Verifier<'_> {
     /// Compares the numbers of entries with those that the blocks up to the head account for. If there are
     /// newer blocks, compares nothing, moves the head to the newest one and returns `false`.
     pub(super) fn counts(&mut self, sums: &ChainTotals) -> Result<bool, StoreError> {
         let reader = self.reader.clone();
-        let found = reader.read(|snapshot, progress| match progress.head {
+        let outcome = reader.read(|read_txn, progress| match progress.head {
             Some(head) if head.number > self.head => Ok(Err(head)),
-            _ => faults(snapshot, progress, sums, self.head).map(Ok),
+            _ => faults(read_txn, progress, sums, self.head).map(Ok),
         })?;
-        match found {
+        match outcome {
             Ok(faults) => self.faults(faults),
             Err(newer) => {
                 (self.head, self.verified.head) = (newer.number, Some(newer));
@@ -24,15 +24,15 @@ impl Verifier<'_> {
 }
 
 fn faults(
-    snapshot: &Snapshot<'_>,
+    read_txn: &ReadTransaction<'_>,
     progress: &Progress,
     sums: &ChainTotals,
     head: u64,
 ) -> Result<Vec<Fault>, StoreError> {
-    let (tables, blocks) = (snapshot.tables, head + 1);
+    let (tables, blocks) = (read_txn.tables, head + 1);
     let mut found_steps = 0;
     for number in progress.steps_from..=head {
-        found_steps += readable(snapshot.record(number))?.map_or(0, |(_, record)| u64::from(record.steps));
+        found_steps += readable(read_txn.record(number))?.map_or(0, |(_, record)| u64::from(record.steps));
     }
     let expected = [
         (&tables.headers, blocks),
@@ -47,11 +47,11 @@ fn faults(
     ];
     let mut faults = Vec::new();
     for (table, expected) in expected {
-        let found = table.stat(snapshot.txn)?.entries as u64;
-        if found != expected {
-            let why = format!("it has {found} entries, the blocks account for {expected}");
+        let entries = table.stat(read_txn.txn)?.entries as u64;
+        if entries != expected {
+            let why = format!("it has {entries} entries, the blocks account for {expected}");
             faults.push(fault(table, &[], why));
-            faults.extend(strays(snapshot, table, head)?);
+            faults.extend(strays(read_txn, table, head)?);
         }
     }
     if progress.logs != sums.logs {
@@ -61,20 +61,20 @@ fn faults(
 }
 
 /// Returns the entries of a table that belong to no block, as far as its keys or values show.
-fn strays(snapshot: &Snapshot<'_>, table: &Table, head: u64) -> Result<Vec<Fault>, StoreError> {
-    let tables = snapshot.tables;
+fn strays(read_txn: &ReadTransaction<'_>, table: &Table, head: u64) -> Result<Vec<Fault>, StoreError> {
+    let tables = read_txn.tables;
     let mut strays = Vec::new();
     let by_number = [&tables.headers, &tables.bodies, &tables.transactions, &tables.receipts, &tables.steps];
     let by_hash = [&tables.block_hashes, &tables.transaction_hashes, &tables.step_hashes];
     let named = |list: &[&Table]| list.iter().any(|one| one.name == table.name);
     if named(&by_number) {
-        for entry in table.from(snapshot.txn, &key::number(head + 1))? {
+        for entry in table.from(read_txn.txn, &key::number(head + 1))? {
             strays.push(fault(table, entry?.0, "it belongs to a block that is not stored"));
         }
     } else if named(&by_hash) {
-        for entry in table.from(snapshot.txn, &[])? {
+        for entry in table.from(read_txn.txn, &[])? {
             let (key, value) = entry?;
-            if !is_named_by(snapshot, table, key, value)? {
+            if !is_named_by(read_txn, table, key, value)? {
                 strays.push(fault(table, key, "nothing has this hash where it points to"));
             }
         }
@@ -84,21 +84,21 @@ fn strays(snapshot: &Snapshot<'_>, table: &Table, head: u64) -> Result<Vec<Fault
 
 /// Returns `true` if the item that an index entry references has the entry's hash.
 fn is_named_by(
-    snapshot: &Snapshot<'_>,
+    read_txn: &ReadTransaction<'_>,
     table: &Table,
     hash: &[u8],
     value: &[u8],
 ) -> Result<bool, StoreError> {
-    let tables = snapshot.tables;
+    let tables = read_txn.tables;
     if table.name == tables.block_hashes.name {
         let Ok(number) = key::read_number(table, hash, value) else { return Ok(false) };
-        return Ok(readable(snapshot.block_hash(number))?.is_some_and(|found| found.as_slice() == hash));
+        return Ok(readable(read_txn.block_hash(number))?.is_some_and(|stored| stored.as_slice() == hash));
     }
     let Ok((number, index)) = key::decode_position(table, hash, value) else { return Ok(false) };
-    let found = if table.name == tables.transaction_hashes.name {
-        readable(snapshot.transaction(number, index))?.map(|transaction| transaction.hash())
+    let stored = if table.name == tables.transaction_hashes.name {
+        readable(read_txn.transaction(number, index))?.map(|transaction| transaction.hash())
     } else {
-        readable(snapshot.step(number, index))?.map(|step| step.hash)
+        readable(read_txn.step(number, index))?.map(|step| step.hash)
     };
-    Ok(found.is_some_and(|found| found.as_slice() == hash))
+    Ok(stored.is_some_and(|stored| stored.as_slice() == hash))
 }

@@ -16,7 +16,7 @@ use foreseal_trie::EMPTY_ROOT;
 use super::{Fault, PORTION, StorePart, Verifier, fault};
 use crate::{
     error::StoreError,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     state::{keys, value},
 };
 
@@ -63,18 +63,18 @@ impl Verifier<'_> {
 
     fn state_root(&mut self, at: u64) -> Result<(), StoreError> {
         let accounts = self.reader.store().tables().accounts;
-        let stat = self.reader.read(|snapshot, _| accounts.stat(snapshot.txn))?;
+        let stat = self.reader.read(|read_txn, _| accounts.stat(read_txn.txn))?;
         let passes = (stat.entries as u64 / SORTED + 1).min(1 << 16);
         let mut builder = HashBuilder::default();
         for pass in Pass::all(passes) {
-            for found in self.accounts_of(pass, at)? {
-                let Account { nonce, balance, code_hash } = found.leaf.account;
-                let leaf = TrieAccount { nonce, balance, storage_root: found.leaf.storage_root, code_hash };
-                builder.add_leaf(Nibbles::unpack(found.leaf.hash), &alloy_rlp::encode(leaf));
+            for entry in self.accounts_of(pass, at)? {
+                let Account { nonce, balance, code_hash } = entry.leaf.account;
+                let leaf = TrieAccount { nonce, balance, storage_root: entry.leaf.storage_root, code_hash };
+                builder.add_leaf(Nibbles::unpack(entry.leaf.hash), &alloy_rlp::encode(leaf));
                 self.verified.accounts += 1;
             }
         }
-        let known = self.reader.read(|snapshot, _| snapshot.existing_record(at));
+        let known = self.reader.read(|read_txn, _| read_txn.existing_record(at));
         let Some((_, record)) = self.sound(known)? else { return Ok(()) };
         let (root, expected) = (builder.root(), record.header.state_root);
         if root != expected {
@@ -91,7 +91,7 @@ impl Verifier<'_> {
     fn accounts_of(&mut self, pass: Pass, at: u64) -> Result<Vec<FlatEntry>, StoreError> {
         let mut accounts = Vec::new();
         let (table, mut last) = (self.reader.store().tables().accounts, None);
-        let each = |_: &Snapshot<'_>, key: &[u8], bytes: &[u8], _: &mut Vec<Fault>| {
+        let each = |_: &ReadTransaction<'_>, key: &[u8], bytes: &[u8], _: &mut Vec<Fault>| {
             let (Some(address), Some(version)) = (key.first_chunk(), keys::version(key)) else {
                 return Ok(());
             };
@@ -113,9 +113,9 @@ impl Verifier<'_> {
         self.walk(&table, PORTION, each, |verifier, done, of| {
             verifier.done(StorePart::StateRoot, pass.number * of + done, pass.of * of)
         })?;
-        accounts.sort_unstable_by_key(|found| found.leaf.hash);
-        for found in &mut accounts {
-            found.leaf.storage_root = self.storage_root(&found.address, at)?;
+        accounts.sort_unstable_by_key(|entry| entry.leaf.hash);
+        for entry in &mut accounts {
+            entry.leaf.storage_root = self.storage_root(&entry.address, at)?;
         }
         Ok(accounts)
     }
@@ -142,10 +142,10 @@ impl Verifier<'_> {
         let (mut slots, mut count, mut behind) = (Vec::new(), 0, None);
         loop {
             let reader = self.reader.clone();
-            let read = reader.read(|snapshot, _| {
-                let incarnation = snapshot.incarnation(address, at)?;
+            let read = reader.read(|read_txn, _| {
+                let incarnation = read_txn.incarnation(address, at)?;
                 for _ in 0..PORTION {
-                    let Some((slot, value)) = snapshot.next_slot(address, incarnation, behind, at)? else {
+                    let Some((slot, value)) = read_txn.next_slot(address, incarnation, behind, at)? else {
                         return Ok(true);
                     };
                     behind = Some(slot);
@@ -174,14 +174,14 @@ impl Verifier<'_> {
         let stored = State::from_store(Arc::new(self.reader.clone()), self.head, root);
         let mut leaves = stored.iter_accounts().peekable();
         for pass in Pass::all(passes) {
-            for found in self.accounts_of(pass, at)? {
-                let Some(leaf) = self.leaf_of(&mut leaves, Some(&found.leaf.hash))? else { continue };
-                if leaf.account != found.leaf.account {
+            for entry in self.accounts_of(pass, at)? {
+                let Some(leaf) = self.leaf_of(&mut leaves, Some(&entry.leaf.hash))? else { continue };
+                if leaf.account != entry.leaf.account {
                     let table = self.reader.store().tables().accounts;
-                    self.fault(fault(&table, found.address.as_slice(), "the trie has another account"));
+                    self.fault(fault(&table, entry.address.as_slice(), "the trie has another account"));
                 }
-                if leaf.storage_root != found.leaf.storage_root {
-                    self.slot_differences(&stored, &found)?;
+                if leaf.storage_root != entry.leaf.storage_root {
+                    self.slot_differences(&stored, &entry)?;
                 }
             }
         }
@@ -223,18 +223,18 @@ impl Verifier<'_> {
         }
     }
 
-    fn slot_differences(&mut self, stored: &State, found: &FlatEntry) -> Result<(), StoreError> {
+    fn slot_differences(&mut self, stored: &State, entry: &FlatEntry) -> Result<(), StoreError> {
         let (table, head) = (self.reader.store().tables().slots, self.head);
-        let incarnation = self.reader.read(|snapshot, _| snapshot.incarnation(&found.address, head))?;
-        let storage = keys::storage(&found.address, incarnation);
+        let incarnation = self.reader.read(|read_txn, _| read_txn.incarnation(&entry.address, head))?;
+        let storage = keys::storage(&entry.address, incarnation);
         self.fault(fault(&table, &storage, "the slots do not have the storage root of the account's leaf"));
-        let (slots, _) = self.slots_of(&found.address, Pass { number: 0, of: 1 }, head)?;
+        let (slots, _) = self.slots_of(&entry.address, Pass { number: 0, of: 1 }, head)?;
         let slots: Vec<U256> = slots.into_iter().map(|(_, slot, _)| slot).collect();
-        let Ok(proof) = stored.prove_account(&found.address, &slots) else { return Ok(()) };
+        let Ok(proof) = stored.prove_account(&entry.address, &slots) else { return Ok(()) };
         for proved in proof.slots {
-            let value = self.reader.read(|snapshot, _| snapshot.slot(&found.address, &proved.slot, head));
+            let value = self.reader.read(|read_txn, _| read_txn.slot(&entry.address, &proved.slot, head));
             if self.sound(value)?.is_some_and(|value| value != proved.value) {
-                let key = keys::slot(&found.address, incarnation, &proved.slot, head);
+                let key = keys::slot(&entry.address, incarnation, &proved.slot, head);
                 self.fault(fault(&table, &key[..56], "the trie has another value"));
             }
         }

@@ -12,16 +12,16 @@ impl Verifier<'_> {
         let (mut first, mut accounted) = (0, 0);
         loop {
             let reader = self.reader.clone();
-            let (checked, of) = reader.read(|snapshot, progress| {
+            let (checked, of) = reader.read(|read_txn, progress| {
                 let count = progress.logs.saturating_sub(first).min(index.portion());
-                let logs = snapshot.logs(first, count).map(|logs| logs.into_iter().map(|stored| stored.log));
+                let logs = read_txn.logs(first, count).map(|logs| logs.into_iter().map(|stored| stored.log));
                 let checked = match logs {
-                    Ok(logs) => index.check_portion(snapshot.txn, first, &logs.collect::<Vec<Log>>()),
+                    Ok(logs) => index.check_portion(read_txn.txn, first, &logs.collect::<Vec<Log>>()),
                     Err(error) => return Ok((Err(error), progress.logs)),
                 };
                 // The last portion ends the check. Its transaction counts the
                 // chunks, so that no later log is included.
-                let end = (count < index.portion()).then(|| index.entries(snapshot.txn)).transpose()?;
+                let end = (count < index.portion()).then(|| index.entries(read_txn.txn)).transpose()?;
                 Ok((Ok((checked, end)), progress.logs))
             })?;
             let Some((checked, end)) = self.sound(checked)? else {

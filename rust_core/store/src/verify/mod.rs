@@ -28,7 +28,9 @@ use std::ops::ControlFlow;
 use report::LISTED;
 pub use report::{Fault, StorePart, VerifyProgress, VerifyReport};
 
-use crate::{error::StoreError, reader::Reader, snapshot::Snapshot, store::Store, table::Table};
+use crate::{
+    error::StoreError, read_transaction::ReadTransaction, reader::Reader, store::Store, table::Table,
+};
 
 /// Number of entries that are processed in one transaction.
 const PORTION: usize = 10_000;
@@ -98,24 +100,24 @@ impl Verifier<'_> {
         &mut self,
         table: &Table,
         portion: usize,
-        mut each: impl FnMut(&Snapshot<'_>, &[u8], &[u8], &mut Vec<Fault>) -> Result<(), StoreError>,
+        mut each: impl FnMut(&ReadTransaction<'_>, &[u8], &[u8], &mut Vec<Fault>) -> Result<(), StoreError>,
         mut done: impl FnMut(&mut Self, u64, u64) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (mut seen, mut next) = (0, Some(Vec::new()));
         while let Some(from) = next {
             let reader = self.reader.clone();
-            let (faults, of, after) = reader.read(|snapshot, _| {
+            let (faults, of, after) = reader.read(|read_txn, _| {
                 let (mut faults, mut after) = (Vec::new(), None);
-                for (count, entry) in table.from(snapshot.txn, &from)?.enumerate() {
+                for (count, entry) in table.from(read_txn.txn, &from)?.enumerate() {
                     let (key, value) = entry?;
                     if count == portion {
                         after = Some(key.to_vec());
                         break;
                     }
                     seen += 1;
-                    each(snapshot, key, value, &mut faults)?;
+                    each(read_txn, key, value, &mut faults)?;
                 }
-                Ok((faults, table.stat(snapshot.txn)?.entries as u64, after))
+                Ok((faults, table.stat(read_txn.txn)?.entries as u64, after))
             })?;
             self.faults(faults);
             done(self, seen, of)?;

@@ -17,7 +17,7 @@ use crate::{
         changes::NodeKeyChange,
         node_key::{self, Kind},
     },
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     table::Table,
 };
 
@@ -32,9 +32,9 @@ impl Verifier<'_> {
             let (mut done, mut next) = (0, Some(Vec::new()));
             while let Some(from) = next {
                 let (reader, head) = (self.reader.clone(), self.head);
-                let (portion, of) = reader.read(|snapshot, progress| {
-                    let check = NodeCheck { snapshot: *snapshot, kind, oldest: progress.proofs_from, head };
-                    let entries = kind.table(snapshot.tables).stat(snapshot.txn)?.entries as u64;
+                let (portion, of) = reader.read(|read_txn, progress| {
+                    let check = NodeCheck { read_txn: *read_txn, kind, oldest: progress.proofs_from, head };
+                    let entries = kind.table(read_txn.tables).stat(read_txn.txn)?.entries as u64;
                     Ok((check.portion(&from)?, entries))
                 })?;
                 self.faults(portion.faults);
@@ -52,15 +52,15 @@ impl Verifier<'_> {
     fn window(
         &mut self,
         after: u64,
-        mut look: impl FnMut(&Snapshot<'_>, u64, &mut Vec<Fault>) -> Result<(), StoreError>,
+        mut look: impl FnMut(&ReadTransaction<'_>, u64, &mut Vec<Fault>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (mut number, mut faults) = (after, Vec::new());
         while number <= self.head {
             let reader = self.reader.clone();
-            number = reader.read(|snapshot, progress| {
+            number = reader.read(|read_txn, progress| {
                 let number = number.max(progress.proofs_from + after);
                 if number <= self.head {
-                    look(snapshot, number, &mut faults)?;
+                    look(read_txn, number, &mut faults)?;
                 }
                 Ok(number + 1)
             })?;
@@ -77,11 +77,11 @@ impl Verifier<'_> {
 
     /// Verifies the root of every block of the window.
     fn roots(&mut self) -> Result<(), StoreError> {
-        self.window(0, |snapshot, number, faults| {
-            let Some((_, record)) = readable(snapshot.record(number))? else { return Ok(()) };
-            let root = root_of(snapshot, Kind::Accounts, &[], number)?;
+        self.window(0, |read_txn, number, faults| {
+            let Some((_, record)) = readable(read_txn.record(number))? else { return Ok(()) };
+            let root = root_of(read_txn, Kind::Accounts, &[], number)?;
             if root != Some(record.header.state_root) {
-                let table = &snapshot.tables.account_nodes;
+                let table = &read_txn.tables.account_nodes;
                 faults.push(fault(table, &node_key::key(&[], number), "the root is not that of the header"));
             }
             Ok(())
@@ -91,30 +91,34 @@ impl Verifier<'_> {
 
 /// Returns the root of the trie at a location as of a block; `None` if the stored bytes are not a node.
 fn root_of(
-    snapshot: &Snapshot<'_>,
+    read_txn: &ReadTransaction<'_>,
     kind: Kind,
     path_key: &[u8],
     at: u64,
 ) -> Result<Option<B256>, StoreError> {
-    Ok(match snapshot.stored_node(kind, path_key, at)? {
+    Ok(match read_txn.stored_node(kind, path_key, at)? {
         None => Some(EMPTY_ROOT),
         Some((_, stored)) => Node::parse(stored).map(|node| node.hash),
     })
 }
 
 /// Records the faults of a block's list.
-fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) -> Result<(), StoreError> {
-    let lists = &snapshot.tables.node_changes;
-    let Some(keys) = sound(faults, snapshot.node_keys(number))? else { return Ok(()) };
-    if lists.get(snapshot.txn, &key::block_item(number, 0))?.is_none() {
+fn list_faults(
+    read_txn: &ReadTransaction<'_>,
+    number: u64,
+    faults: &mut Vec<Fault>,
+) -> Result<(), StoreError> {
+    let lists = &read_txn.tables.node_changes;
+    let Some(keys) = sound(faults, read_txn.node_keys(number))? else { return Ok(()) };
+    if lists.get(read_txn.txn, &key::block_item(number, 0))?.is_none() {
         faults.push(fault(lists, &key::number(number), "it is missing"));
         return Ok(());
     }
     for kind in Kind::ALL {
-        let table = kind.table(snapshot.tables);
+        let table = kind.table(read_txn.tables);
         for changed in keys.changed(kind) {
             let key = node_key::key(&changed.location, number);
-            let stored = table.get(snapshot.txn, &key)?;
+            let stored = table.get(read_txn.txn, &key)?;
             if stored.map(<[u8]>::is_empty) != Some(changed.change != NodeKeyChange::Stored) {
                 faults.push(fault(table, &key, "it differs from the list of its block"));
             }
@@ -133,7 +137,7 @@ struct PortionResult {
 }
 
 struct NodeCheck<'s> {
-    snapshot: Snapshot<'s>,
+    read_txn: ReadTransaction<'s>,
     kind: Kind,
     oldest: u64,
     head: u64,
@@ -141,13 +145,13 @@ struct NodeCheck<'s> {
 
 impl NodeCheck<'_> {
     fn table(&self) -> &Table {
-        self.kind.table(self.snapshot.tables)
+        self.kind.table(self.read_txn.tables)
     }
 
     fn portion(&self, from: &[u8]) -> Result<PortionResult, StoreError> {
         let mut portion = PortionResult::default();
         let (mut last, mut old_seen): (Option<&[u8]>, bool) = (None, false);
-        for entry in self.table().from(self.snapshot.txn, from)? {
+        for entry in self.table().from(self.read_txn.txn, from)? {
             let (key, stored) = entry?;
             let (path_key, number) = node_key::split(self.table(), key)?;
             if last != Some(path_key) {
@@ -198,7 +202,7 @@ impl NodeCheck<'_> {
         };
         for (tail, hash) in &node.children {
             let below = [path_key, tail].concat();
-            if root_of(&self.snapshot, self.kind, &below, at)? != Some(*hash) {
+            if root_of(&self.read_txn, self.kind, &below, at)? != Some(*hash) {
                 let why = format!("below {} the node that it names is missing or another", hex::encode(tail));
                 faults.push(fault(self.table(), key, why));
             }
@@ -243,8 +247,8 @@ impl NodeCheck<'_> {
             return Ok(Some(fault(self.table(), key, "a leaf does not hold an account")));
         };
         let hash: Vec<u8> = account.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-        let found = root_of(&self.snapshot, Kind::Storages, &hash, at)?;
-        Ok((found != Some(root)).then(|| {
+        let computed = root_of(&self.read_txn, Kind::Storages, &hash, at)?;
+        Ok((computed != Some(root)).then(|| {
             let why = format!("the storage root of account hash {} is another", hex::encode(&hash));
             fault(self.table(), key, why)
         }))
@@ -255,7 +259,7 @@ impl NodeCheck<'_> {
     fn parent(&self, trie: &[u8], path: &[u8], at: u64) -> Result<Option<(u64, Node, Vec<u8>)>, StoreError> {
         for length in (0..path.len()).rev() {
             let path_key = [trie, &path[..length]].concat();
-            if let Some((written, stored)) = self.snapshot.stored_node(self.kind, &path_key, at)? {
+            if let Some((written, stored)) = self.read_txn.stored_node(self.kind, &path_key, at)? {
                 return Ok(Node::parse(stored).map(|node| (written, node, path[length..].to_vec())));
             }
         }
@@ -280,13 +284,13 @@ impl NodeCheck<'_> {
     /// Returns `true` if a header, or an account's leaf, has this root.
     fn is_named_root(&self, trie: &[u8], node: &Node, number: u64, at: u64) -> Result<bool, StoreError> {
         if self.kind == Kind::Accounts {
-            let record = readable(self.snapshot.record(at))?;
+            let record = readable(self.read_txn.record(at))?;
             return Ok(record.is_some_and(|(_, record)| record.header.state_root == node.hash));
         }
         let account: Vec<u8> = trie.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect();
         for length in (0..=KEY).rev() {
             let Some((written, stored)) =
-                self.snapshot.stored_node(Kind::Accounts, &account[..length], at)?
+                self.read_txn.stored_node(Kind::Accounts, &account[..length], at)?
             else {
                 continue;
             };

@@ -9,7 +9,7 @@ use super::{Fault, PORTION, StorePart, Verifier, fault, sound};
 use crate::{
     error::StoreError,
     key,
-    snapshot::Snapshot,
+    read_transaction::ReadTransaction,
     state::{keys, value},
     table::Table,
 };
@@ -35,9 +35,9 @@ impl Verifier<'_> {
             (tables.slots, listed.slots, 64),
         ];
         for (table, listed, key_length) in work {
-            let found = self.scan(&table, key_length)?;
-            if found != listed {
-                let why = format!("blocks wrote {listed} entries, found {found}");
+            let scanned = self.scan(&table, key_length)?;
+            if scanned != listed {
+                let why = format!("blocks wrote {listed} entries, found {scanned}");
                 self.fault(fault(&table, &[], why));
                 self.unlisted(&table)?;
             }
@@ -50,7 +50,7 @@ impl Verifier<'_> {
         let mut listed = ListCounts::default();
         for number in 1..=self.head {
             let reader = self.reader.clone();
-            let faults = reader.read(|snapshot, _| list_faults(snapshot, number, &mut listed))?;
+            let faults = reader.read(|read_txn, _| list_faults(read_txn, number, &mut listed))?;
             self.faults(faults);
         }
         Ok(listed)
@@ -58,30 +58,30 @@ impl Verifier<'_> {
 
     /// Verifies every entry of a table of versions. Returns the number of entries of blocks after genesis.
     fn scan(&mut self, table: &Table, key_length: usize) -> Result<u64, StoreError> {
-        let (mut found, head) = (0, self.head);
+        let (mut count, head) = (0, self.head);
         self.walk(
             table,
             PORTION,
-            |snapshot, key, bytes, faults| {
+            |read_txn, key, bytes, faults| {
                 match keys::version(key) {
                     Some(version) if key.len() == key_length => {
-                        found += u64::from((1..=head).contains(&version));
+                        count += u64::from((1..=head).contains(&version));
                     }
                     Some(_) | None => faults.push(fault(table, key, "the key does not have its length")),
                 }
-                faults.extend(value_fault(snapshot, table, key, bytes)?);
+                faults.extend(value_fault(read_txn, table, key, bytes)?);
                 Ok(())
             },
             |verifier, done, of| verifier.done(StorePart::Versions, done, of),
         )?;
-        Ok(found)
+        Ok(count)
     }
 
     /// Records the entries of a table that no list names.
     fn unlisted(&mut self, table: &Table) -> Result<(), StoreError> {
         let mut lists: HashMap<u64, BTreeSet<Vec<u8>>> = HashMap::new();
         let head = self.head;
-        let each = |snapshot: &Snapshot<'_>, key: &[u8], _: &[u8], faults: &mut Vec<Fault>| {
+        let each = |read_txn: &ReadTransaction<'_>, key: &[u8], _: &[u8], faults: &mut Vec<Fault>| {
             let Some(version) = keys::version(key).filter(|version| (1..=head).contains(version)) else {
                 return Ok(());
             };
@@ -90,7 +90,7 @@ impl Verifier<'_> {
             }
             let list = match lists.entry(version) {
                 Entry::Occupied(list) => list.into_mut(),
-                Entry::Vacant(place) => place.insert(list_of(snapshot, table, version)?),
+                Entry::Vacant(place) => place.insert(list_of(read_txn, table, version)?),
             };
             if !list.contains(key) {
                 faults.push(fault(table, key, "the list of its block does not name it"));
@@ -102,7 +102,7 @@ impl Verifier<'_> {
 
     fn codes(&mut self) -> Result<(), StoreError> {
         let table = self.reader.store().tables().codes;
-        let each = |_: &Snapshot<'_>, key: &[u8], code: &[u8], faults: &mut Vec<Fault>| {
+        let each = |_: &ReadTransaction<'_>, key: &[u8], code: &[u8], faults: &mut Vec<Fault>| {
             if keccak(code).as_slice() != key {
                 faults.push(fault(&table, key, "the code does not have this hash"));
             }
@@ -116,16 +116,16 @@ impl Verifier<'_> {
 /// Returns the faults of a block's list, such as named entries that
 /// are missing, and counts the named entries.
 fn list_faults(
-    snapshot: &Snapshot<'_>,
+    read_txn: &ReadTransaction<'_>,
     number: u64,
     listed: &mut ListCounts,
 ) -> Result<Vec<Fault>, StoreError> {
     let mut faults = Vec::new();
-    let Some(list) = sound(&mut faults, snapshot.state_keys(number))? else { return Ok(faults) };
-    let tables = snapshot.tables;
+    let Some(list) = sound(&mut faults, read_txn.state_keys(number))? else { return Ok(faults) };
+    let tables = read_txn.tables;
     let (mut missing, mut checksum) = (Vec::new(), 0);
     let mut value = |table: &Table, key: &[u8]| {
-        let value = table.get(snapshot.txn, key)?;
+        let value = table.get(read_txn.txn, key)?;
         match value {
             Some(value) => checksum = crc32c::crc32c_append(checksum, value),
             None => missing.push(fault(table, key, "the list of its block names it, but it is missing")),
@@ -150,29 +150,34 @@ fn list_faults(
     for account in &list.accounts {
         listed.incarnations += u64::from(account.renewed);
         let key = keys::account(&account.address, number);
-        let written = tables.incarnations.get(snapshot.txn, &key)?.is_some();
-        let incarnation = snapshot.incarnation(&account.address, number);
-        let fits = sound(&mut faults, incarnation)?.is_none_or(|found| found == account.incarnation);
+        let written = tables.incarnations.get(read_txn.txn, &key)?.is_some();
+        let incarnation = read_txn.incarnation(&account.address, number);
+        let fits =
+            sound(&mut faults, incarnation)?.is_none_or(|incarnation| incarnation == account.incarnation);
         if written != account.renewed || !fits {
             faults.push(fault(&tables.incarnations, &key, "the list of its block has another incarnation"));
         }
     }
     for hash in &list.codes {
-        if tables.codes.get(snapshot.txn, hash.as_slice())?.is_none() {
+        if tables.codes.get(read_txn.txn, hash.as_slice())?.is_none() {
             faults.push(fault(&tables.codes, hash.as_slice(), "a block wrote it, but it is missing"));
         }
     }
-    if tables.state_changes.get(snapshot.txn, &key::block_item(number, 0))?.is_none() {
+    if tables.state_changes.get(read_txn.txn, &key::block_item(number, 0))?.is_none() {
         faults.push(fault(&tables.state_changes, &key::number(number), "it is missing"));
     }
     Ok(faults)
 }
 
 /// Returns the keys of a table that a block's list names.
-fn list_of(snapshot: &Snapshot<'_>, table: &Table, number: u64) -> Result<BTreeSet<Vec<u8>>, StoreError> {
-    let tables = snapshot.tables;
+fn list_of(
+    read_txn: &ReadTransaction<'_>,
+    table: &Table,
+    number: u64,
+) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    let tables = read_txn.tables;
     let mut list = BTreeSet::new();
-    let Some(keys) = sound(&mut Vec::new(), snapshot.state_keys(number))? else { return Ok(list) };
+    let Some(keys) = sound(&mut Vec::new(), read_txn.state_keys(number))? else { return Ok(list) };
     for account in keys.accounts {
         let key = keys::account(&account.address, number).to_vec();
         if table.name == tables.slots.name {
@@ -187,16 +192,16 @@ fn list_of(snapshot: &Snapshot<'_>, table: &Table, number: u64) -> Result<BTreeS
 
 /// Returns the fault of a single value, if any.
 fn value_fault(
-    snapshot: &Snapshot<'_>,
+    read_txn: &ReadTransaction<'_>,
     table: &Table,
     key: &[u8],
     bytes: &[u8],
 ) -> Result<Option<Fault>, StoreError> {
-    let tables = snapshot.tables;
+    let tables = read_txn.tables;
     let wrong = if table.name == tables.accounts.name {
         match value::decode_account(bytes) {
             Ok(Some(account)) => {
-                (!has_code(snapshot, &account.code_hash)?).then_some("its code is not stored")
+                (!has_code(read_txn, &account.code_hash)?).then_some("its code is not stored")
             }
             Ok(None) => None,
             Err(why) => Some(why),
@@ -209,7 +214,7 @@ fn value_fault(
     Ok(wrong.map(|why| fault(table, key, why)))
 }
 
-fn has_code(snapshot: &Snapshot<'_>, hash: &B256) -> Result<bool, StoreError> {
-    let codes = &snapshot.tables.codes;
-    Ok(*hash == KECCAK256_EMPTY || codes.get(snapshot.txn, hash.as_slice())?.is_some())
+fn has_code(read_txn: &ReadTransaction<'_>, hash: &B256) -> Result<bool, StoreError> {
+    let codes = &read_txn.tables.codes;
+    Ok(*hash == KECCAK256_EMPTY || codes.get(read_txn.txn, hash.as_slice())?.is_some())
 }

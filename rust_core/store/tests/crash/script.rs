@@ -85,9 +85,9 @@ impl Script {
 
     /// Asserts that the store in a folder holds the first `writes` writes and nothing else.
     pub fn assert_holds(&self, folder: &Path, writes: usize) {
-        let (found, expected) = (dump(folder), &self.after()[writes]);
-        assert!(found.keys().eq(expected.keys()));
-        for (name, table) in &found {
+        let (tables, expected) = (dump(folder), &self.after()[writes]);
+        assert!(tables.keys().eq(expected.keys()));
+        for (name, table) in &tables {
             assert!(*table == expected[name], "table {name} after {writes} writes");
         }
     }

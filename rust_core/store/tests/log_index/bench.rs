@@ -57,7 +57,7 @@ impl Bench {
     /// Searches the index, and starts again at the reached position after each `portion` of work.
     pub fn search(&self, filter: &LogFilter, range: Range<u64>, portion: u64) -> Vec<u64> {
         let txn = self.env.read_txn().unwrap();
-        let (mut found, mut at, end) = (Vec::new(), range.start, range.end);
+        let (mut ordinals, mut at, end) = (Vec::new(), range.start, range.end);
         loop {
             let mut work = 0;
             let mut matches = self.index.search(&txn, filter, at..end, &mut work).unwrap();
@@ -65,9 +65,9 @@ impl Bench {
             let limit = work + portion;
             loop {
                 match matches.next_within(&mut work, limit).unwrap() {
-                    Next::Found(ordinal) => found.push(ordinal),
+                    Next::Found(ordinal) => ordinals.push(ordinal),
                     Next::Paused => break,
-                    Next::End => return found,
+                    Next::End => return ordinals,
                 }
             }
             assert!(matches.position() > at, "a portion of work gets somewhere");

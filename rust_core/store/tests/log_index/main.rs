@@ -70,23 +70,23 @@ proptest! {
 fn a_filter_of_wildcards_requires_that_many_topics() {
     let mut bench = Bench::new(16);
     bench.append([vec![log(1, &[]), log(1, &[1]), log(2, &[1, 2]), log(2, &[1, 2, 3, 4])]]);
-    let found = |topics: Vec<Vec<B256>>| bench.search(&LogFilter::new(vec![], topics), 0..4, 10);
-    assert_eq!(found(vec![]), [0, 1, 2, 3]);
-    assert_eq!(found(vec![vec![]]), [1, 2, 3]);
-    assert_eq!(found(vec![vec![topic(1)], vec![]]), [2, 3]);
-    assert_eq!(found(vec![vec![]; 4]), [3]);
-    assert_eq!(found(vec![vec![]; 5]), Vec::<u64>::new(), "no log has five topics");
+    let matched = |topics: Vec<Vec<B256>>| bench.search(&LogFilter::new(vec![], topics), 0..4, 10);
+    assert_eq!(matched(vec![]), [0, 1, 2, 3]);
+    assert_eq!(matched(vec![vec![]]), [1, 2, 3]);
+    assert_eq!(matched(vec![vec![topic(1)], vec![]]), [2, 3]);
+    assert_eq!(matched(vec![vec![]; 4]), [3]);
+    assert_eq!(matched(vec![vec![]; 5]), Vec::<u64>::new(), "no log has five topics");
 }
 
 /// Returns the work for a whole search, and the number of matches.
 fn work(bench: &Bench, filter: &LogFilter) -> (u64, usize) {
     let txn = bench.env.read_txn().unwrap();
-    let (mut work, mut found) = (0, 0);
+    let (mut work, mut count) = (0, 0);
     let mut matches = bench.index.search(&txn, filter, 0..bench.logs.len() as u64, &mut work).unwrap();
     while let Next::Found(_) = matches.next_within(&mut work, u64::MAX).unwrap() {
-        found += 1;
+        count += 1;
     }
-    (work, found)
+    (work, count)
 }
 
 #[test]
@@ -101,14 +101,14 @@ fn search_work_follows_the_rarest_criterion() {
     });
     bench.append([logs.collect()]);
     let filter = |of, first| LogFilter::new(vec![address(of)], vec![vec![topic(first)]]);
-    let (rare, found) = work(&bench, &filter(7, 8));
-    assert_eq!(found, 2);
+    let (rare, count) = work(&bench, &filter(7, 8));
+    assert_eq!(count, 2);
     assert!(rare <= 12, "two chunks of a hundred: {rare}");
-    let (both, found) = work(&bench, &filter(1, 1));
-    assert_eq!(found, 1);
+    let (both, count) = work(&bench, &filter(1, 1));
+    assert_eq!(count, 1);
     assert!(both <= 5 * 100, "a hundred chunks of both: {both}");
-    let (rare_and_common, found) = work(&bench, &filter(7, 1));
-    assert_eq!(found, 0);
+    let (rare_and_common, count) = work(&bench, &filter(7, 1));
+    assert_eq!(count, 0);
     assert!(rare_and_common <= 15, "two chunks of the rarer: {rare_and_common}");
 }
 

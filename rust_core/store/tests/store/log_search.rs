@@ -67,17 +67,17 @@ fn search_once(
         portions += 1;
         let ordinals = reader.match_logs(filter, &mut range, interruption.logs)?;
         let mut interrupted = None;
-        reader.read_logs(filter, &ordinals, &mut |_, found: &FoundLog<'_>| {
+        reader.read_logs(filter, &ordinals, &mut |_, entry: &FoundLog<'_>| {
             if logs.len() == most {
-                interrupted = Some(found.position());
+                interrupted = Some(entry.position());
                 return ControlFlow::Break(());
             }
             logs.push(ReadLog {
-                at: found.position(),
-                block_hash: found.block_hash,
-                timestamp: found.timestamp,
-                transaction: (found.transaction_hash, found.transaction_index),
-                log: found.log.clone(),
+                at: entry.position(),
+                block_hash: entry.block_hash,
+                timestamp: entry.timestamp,
+                transaction: (entry.transaction_hash, entry.transaction_index),
+                log: entry.log.clone(),
             });
             ControlFlow::Continue(())
         })?;
@@ -136,7 +136,7 @@ fn interrupted_searches_find_what_a_scan_finds() {
     assert_eq!(search(&reader, &LogFilter::default(), LogPosition::default(), 500, UNINTERRUPTED), all);
 
     let mut random = StdRng::seed_from_u64(6);
-    let mut found = 0;
+    let mut total = 0;
     for round in 0..300 {
         let filter = some_filter(&mut random);
         let block = random.random_range(0..=500);
@@ -150,9 +150,9 @@ fn interrupted_searches_find_what_a_scan_finds() {
         ][round % 4];
         let logs = search(&reader, &filter, from, last, interruption);
         assert_eq!(logs, scan(&chain, &filter, from, last), "{filter:?} {from:?} {last}");
-        found += logs.len();
+        total += logs.len();
     }
-    assert!(found > 1000, "{found}");
+    assert!(total > 1000, "{total}");
 }
 
 #[test]

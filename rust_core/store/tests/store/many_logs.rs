@@ -73,8 +73,8 @@ impl Stored {
         let (mut logs, mut range) = (Vec::new(), StoredLogRange::new(from, last));
         while !range.is_finished() {
             let ordinals = self.reader.match_logs(filter, &mut range, usize::MAX).unwrap();
-            let mut visit = |_, found: &FoundLog<'_>| {
-                logs.push((found.position(), found.log.clone()));
+            let mut visit = |_, entry: &FoundLog<'_>| {
+                logs.push((entry.position(), entry.log.clone()));
                 ControlFlow::Continue(())
             };
             self.reader.read_logs(filter, &ordinals, &mut visit).unwrap();
@@ -144,7 +144,7 @@ proptest! {
         };
         let last = (block + length.index(longest.min(blocks - block))) as u64;
         let from = LogPosition { block: block as u64, index };
-        let found = stored.search(&filter, from, last, pauses);
-        prop_assert!(found == stored.scan(&filter, from, last), "{} of {from:?} to {last}: {filter:?}", found.len());
+        let logs = stored.search(&filter, from, last, pauses);
+        prop_assert!(logs == stored.scan(&filter, from, last), "{} of {from:?} to {last}: {filter:?}", logs.len());
     }
 }

@@ -62,8 +62,8 @@ fn reads_during_releases_return_what_was_written() {
         while !writer.is_finished() {
             store.release_mapped_pages().unwrap();
             let Some(head) = store.head().unwrap() else { continue };
-            let found = store.reader().unwrap().block(head.number).unwrap().unwrap();
-            assert_eq!(found.hash, head.hash);
+            let stored = store.reader().unwrap().block(head.number).unwrap().unwrap();
+            assert_eq!(stored.hash, head.hash);
         }
     });
     assert_eq!(store.head().unwrap().unwrap().hash, chain.last().unwrap().hash());

@@ -47,7 +47,7 @@ impl ModelState {
 struct Model {
     chain: Vec<(Made, ModelState)>,
     /// Blocks that were unwound.
-    gone: Vec<Made>,
+    unwound: Vec<Made>,
     generation: u64,
     /// First block that can be proved after the unwinds and the writes without its nodes so far.
     proofs_from: u64,
@@ -56,7 +56,7 @@ struct Model {
 impl Model {
     fn new(genesis: Made) -> Self {
         let state = ModelState::default().apply(&genesis.sealed.diff);
-        Self { chain: vec![(genesis, state)], gone: Vec::new(), generation: 0, proofs_from: 0 }
+        Self { chain: vec![(genesis, state)], unwound: Vec::new(), generation: 0, proofs_from: 0 }
     }
 
     fn head(&self) -> &Made {
@@ -79,9 +79,9 @@ impl Model {
         for (index, transaction) in (0..).zip(&block.transactions) {
             assert_eq!(reader.transaction_position(&transaction.hash()).unwrap(), Some((number, index)));
         }
-        let found = self.head().number() < number + STEP_WINDOW;
+        let in_window = self.head().number() < number + STEP_WINDOW;
         for (index, step) in (0..).zip(&made.sealed.steps) {
-            let place = found.then_some((number, index));
+            let place = in_window.then_some((number, index));
             assert_eq!(reader.step_position(&step.hash).unwrap(), place);
         }
     }
@@ -155,7 +155,7 @@ impl Model {
                 for slot in (0..30).map(U256::from) {
                     let value = expected.and_then(|(_, storage)| storage.get(&slot)).copied();
                     match reader.slot(&address, &slot, made.number()) {
-                        Ok(found) => assert_eq!(found, value.unwrap_or_default()),
+                        Ok(stored) => assert_eq!(stored, value.unwrap_or_default()),
                         Err(error) => assert_eq!(error, StateError::ViewGone),
                     }
                 }
@@ -182,7 +182,7 @@ impl Model {
         assert_eq!(progress.proofs_from, self.proofs_from.max(window));
         let next = self.head().number() + 1;
         assert!(reader.block(next).unwrap().is_none());
-        for made in &self.gone {
+        for made in &self.unwound {
             assert_eq!(reader.number_of(&made.hash()).unwrap(), None);
             for step in &made.sealed.steps {
                 assert_eq!(reader.step_position(&step.hash).unwrap(), None);
@@ -233,7 +233,10 @@ fn assert_needed(dump: &Dump, proofs_from: u64) {
         for (key_prefix, versions) in versions {
             let old: Vec<_> = versions.iter().filter(|(number, _)| *number <= proofs_from).collect();
             assert!(old.len() <= 2, "{name} {key_prefix:?}: {versions:?}, window from {proofs_from}");
-            assert!(!old.first().is_some_and(|(_, gone)| *gone), "{name} {key_prefix:?}: {versions:?}");
+            assert!(
+                !old.first().is_some_and(|(_, is_removed)| *is_removed),
+                "{name} {key_prefix:?}: {versions:?}"
+            );
         }
     }
     let first = dump["node_changes"].keys().next().and_then(|key| key.first_chunk().copied());
@@ -297,18 +300,18 @@ proptest! {
                     let proofs_from = store.progress().unwrap().proofs_from;
                     model.proofs_from = proofs_from.min(to as u64);
                     let reader = store.reader().unwrap();
-                    let before = Model { chain: model.chain.clone(), gone: Vec::new(), ..model };
+                    let before = Model { chain: model.chain.clone(), unwound: Vec::new(), ..model };
                     let metadata = model.chain[to].0.sealed.writer_metadata.clone();
                     store.unwind(to as u64, 1_000, &metadata).unwrap();
                     prop_assert_eq!(store.writer_metadata().unwrap(), metadata);
-                    let gone: Vec<Made> = model.chain.drain(to + 1..).map(|(made, _)| made).collect();
-                    if !gone.is_empty() {
+                    let unwound: Vec<Made> = model.chain.drain(to + 1..).map(|(made, _)| made).collect();
+                    if !unwound.is_empty() {
                         model.generation += 1;
                         prop_assert_eq!(reader.block_hash(0).unwrap_err(), StoreError::ViewGone);
                         before.assert_gone(&reader);
                     }
                     prop_assert_eq!(store.progress().unwrap().journal_sequence, 1_000);
-                    model.gone.extend(gone);
+                    model.unwound.extend(unwound);
                 }
                 Step::Reopen => {
                     drop(store);

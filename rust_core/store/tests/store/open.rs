@@ -56,7 +56,7 @@ fn another_chain_or_genesis_is_rejected() {
     let (folder, options, chain) = filled();
     let genesis = B256::repeat_byte(7);
     let error = Store::open(folder.path(), StoreOptions { genesis, ..options }).unwrap_err();
-    assert_eq!(error, StoreError::OtherGenesis { found: options.genesis, expected: genesis });
+    assert_eq!(error, StoreError::OtherGenesis { genesis: options.genesis, expected: genesis });
     let error = Store::open(folder.path(), StoreOptions { chain_id: 5, ..options }).unwrap_err();
     assert_eq!(error.to_string(), "store belongs to the chain with id 31337, expected 5");
     assert_consistent(folder.path(), options, &chain);
@@ -67,7 +67,7 @@ fn a_newer_schema_is_rejected() {
     let (folder, options, chain) = filled();
     put_meta(folder.path(), "schema_version", Some(&(SCHEMA + 1).to_be_bytes()));
     let error = Store::open(folder.path(), options).unwrap_err();
-    assert_eq!(error, StoreError::NewerSchema { found: SCHEMA + 1, supported: SCHEMA });
+    assert_eq!(error, StoreError::NewerSchema { version: SCHEMA + 1, supported: SCHEMA });
     put_meta(folder.path(), "schema_version", Some(&SCHEMA.to_be_bytes()));
     assert_consistent(folder.path(), options, &chain);
 }
@@ -145,7 +145,7 @@ fn a_truncated_file_is_rejected_before_it_is_read() {
     let length = fs::metadata(&data).unwrap().len();
     fs::OpenOptions::new().write(true).open(&data).unwrap().set_len(length - 8_192).unwrap();
     let error = Store::open(folder.path(), options).unwrap_err();
-    assert_eq!(error, StoreError::Truncated { path: data, found: length - 8_192, expected: length });
+    assert_eq!(error, StoreError::Truncated { path: data, length: length - 8_192, expected: length });
 }
 
 #[test]
@@ -333,5 +333,5 @@ fn a_file_that_ends_before_free_pages_is_consistent() {
     let used = fs::metadata(&data).unwrap().len() - 4_096;
     fs::OpenOptions::new().write(true).open(&data).unwrap().set_len(used).unwrap();
     let error = Store::open(folder.path(), options).unwrap_err();
-    assert_eq!(error, StoreError::Truncated { path: data, found: used, expected: stats.map_used });
+    assert_eq!(error, StoreError::Truncated { path: data, length: used, expected: stats.map_used });
 }

@@ -118,19 +118,22 @@ fn a_changed_bit_never_changes_a_result() {
             Err(_) => at_open += 1,
             Ok(store) => {
                 let reader = store.reader();
-                let found = reader
+                let served = reader
                     .map_or(Answers { results: Vec::new(), damaged: 1 }, |reader| answers(&reader, &chain));
-                for (found, expected) in found.results.iter().zip(&expected) {
-                    assert!(found.is_none() || found == expected, "a changed bit of byte {byte} was served");
+                for (result, expected) in served.results.iter().zip(&expected) {
+                    assert!(
+                        result.is_none() || result == expected,
+                        "a changed bit of byte {byte} was served"
+                    );
                 }
                 let faults = scrub(&store, 1 << 16).unwrap().faults;
-                assert!(found.damaged == 0 || !faults.is_empty(), "a read found more than the scrub");
-                match (found.damaged, faults.len()) {
+                assert!(served.damaged == 0 || !faults.is_empty(), "a read found more than the scrub");
+                match (served.damaged, faults.len()) {
                     (0, 0) => unread += 1,
                     (0, _) => scrubbed += 1,
                     _ => at_read += 1,
                 }
-                assert_eq!(store.damage().is_some(), found.damaged > 0 || !faults.is_empty());
+                assert_eq!(store.damage().is_some(), served.damaged > 0 || !faults.is_empty());
             }
         }
         std::fs::write(folder.path().join("data.mdb"), &content).unwrap();

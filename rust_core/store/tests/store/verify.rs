@@ -151,7 +151,7 @@ fn every_damage_is_found_and_no_read_panics() {
     let mut random = StdRng::seed_from_u64(5);
     let (folder, options, chain) = filled(2);
     let content = std::fs::read(folder.path().join("data.mdb")).unwrap();
-    let mut found = 0;
+    let mut detected = 0;
     for name in WATCHED.into_iter().chain(["receipts", "steps"]) {
         for kind in [Damage::Flip, Damage::Flip, Damage::Flip, Damage::Delete, Damage::Cut] {
             let Some(key) = damage(folder.path(), name, kind, &mut random) else { panic!("{name} is empty") };
@@ -164,11 +164,11 @@ fn every_damage_is_found_and_no_read_panics() {
             let related = ["headers", "accounts", "account_nodes", "state_changes", "storage_nodes"];
             let near = verified.faults.iter().any(|fault| related.contains(&fault.table));
             assert!(unknown || named || near, "{kind:?} of {name} {key:02x?}: {:?}", verified.faults);
-            found += u64::from(named);
+            detected += u64::from(named);
             std::fs::write(folder.path().join("data.mdb"), &content).unwrap();
         }
     }
-    assert!(found >= 60, "{found} of 90 are named by their table");
+    assert!(detected >= 60, "{detected} of 90 are named by their table");
     assert!(verify(folder.path(), options).is_clean());
 }
 

@@ -65,17 +65,17 @@ fn block_bytes(expected: &Value, payloads: &BTreeMap<B256, Vec<Bytes>>) -> Block
 
 /// Returns the transactions of each payload of a recording by block hash.
 fn recorded_payloads(path: &Path) -> BTreeMap<B256, Vec<Bytes>> {
-    let mut found = BTreeMap::new();
+    let mut payloads = BTreeMap::new();
     for line in BufReader::new(decompressed(path)).lines() {
         let line = line.expect("the recording can be read");
         let exchange: Value = serde_json::from_str(&line).expect("each line is JSON");
         let request = &exchange["request"];
         if request["method"] == "engine_newPayloadV4" {
             let payload = &request["params"][0];
-            found.insert(read_field(payload, "blockHash"), read_field(payload, "transactions"));
+            payloads.insert(read_field(payload, "blockHash"), read_field(payload, "transactions"));
         }
     }
-    found
+    payloads
 }
 
 fn read_field<T: DeserializeOwned>(object: &Value, name: &str) -> T {

@@ -93,11 +93,11 @@ pub fn run(
     let mut counts = Counts::default();
     let ended = AtomicBool::new(false);
     for path in paths {
-        let found =
+        let vector_files =
             files(path, &|name| suite.wants(name)).map_err(|error| RunError { path: path.clone(), error })?;
         let (sender, receiver) = mpsc::channel();
         rayon::in_place_scope(|scope| {
-            for (index, file) in found.iter().enumerate() {
+            for (index, file) in vector_files.iter().enumerate() {
                 let sender = sender.clone();
                 let ended = &ended;
                 scope.spawn(move |_| {

@@ -28,34 +28,34 @@ pub enum FileSelection {
 
 /// Returns the JSON files under `path` that belong to the run, sorted by name.
 pub fn files(path: &Path, wanted: &dyn Fn(&str) -> FileSelection) -> io::Result<Vec<VectorFile>> {
-    let mut found = Vec::new();
+    let mut vector_files = Vec::new();
     if path.is_dir() {
-        walk(path, wanted, &mut found)?;
+        walk(path, wanted, &mut vector_files)?;
     } else if path.to_string_lossy().ends_with(".tar.zst") {
-        unpack(path, wanted, &mut found)?;
+        unpack(path, wanted, &mut vector_files)?;
     } else {
         // A file that was named explicitly runs, in any folder.
-        found.push(VectorFile { name: path.display().to_string(), bytes: std::fs::read(path)? });
+        vector_files.push(VectorFile { name: path.display().to_string(), bytes: std::fs::read(path)? });
     }
-    if found.iter().any(|file| wanted(&file.name) == FileSelection::Yes) {
-        found.retain(|file| wanted(&file.name) == FileSelection::Yes);
+    if vector_files.iter().any(|file| wanted(&file.name) == FileSelection::Yes) {
+        vector_files.retain(|file| wanted(&file.name) == FileSelection::Yes);
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(found)
+    vector_files.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(vector_files)
 }
 
 fn walk(
     folder: &Path,
     wanted: &dyn Fn(&str) -> FileSelection,
-    found: &mut Vec<VectorFile>,
+    vector_files: &mut Vec<VectorFile>,
 ) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path: PathBuf = entry?.path();
         let name = path.display().to_string();
         if path.is_dir() {
-            walk(&path, wanted, found)?;
+            walk(&path, wanted, vector_files)?;
         } else if is_json(&path) && wanted(&name) != FileSelection::No {
-            found.push(VectorFile { name, bytes: std::fs::read(&path)? });
+            vector_files.push(VectorFile { name, bytes: std::fs::read(&path)? });
         }
     }
     Ok(())
@@ -64,7 +64,7 @@ fn walk(
 fn unpack(
     path: &Path,
     wanted: &dyn Fn(&str) -> FileSelection,
-    found: &mut Vec<VectorFile>,
+    vector_files: &mut Vec<VectorFile>,
 ) -> io::Result<()> {
     let source = BufReader::new(File::open(path)?);
     let decoder = StreamingDecoder::new_with_max_window_size(source, MAX_WINDOW)
@@ -76,7 +76,7 @@ fn unpack(
         if entry.header().entry_type().is_file() && is_json(&inside) && wanted(&name) != FileSelection::No {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes)?;
-            found.push(VectorFile { name, bytes });
+            vector_files.push(VectorFile { name, bytes });
         }
     }
     Ok(())

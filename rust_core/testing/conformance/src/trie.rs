@@ -71,7 +71,7 @@ fn judge_order(keys: &[String], tests: &[[String; 3]]) -> Result<(), String> {
     for key in keys {
         trie.set(key.as_bytes(), Bytes::from_static(b"x")).map_err(|error| error.to_string())?;
     }
-    let pairs = trie.snapshot().iter(InMemory);
+    let pairs = trie.current_trie().iter(InMemory);
     let keys: Vec<Key> = pairs
         .map(|pair| pair.map(|(key, _)| key))
         .collect::<Result<_, _>>()

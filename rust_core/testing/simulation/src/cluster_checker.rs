@@ -28,7 +28,7 @@ pub struct ShownChain {
     sealed: BTreeMap<u64, B256>,
     pub views: u64,
     pub compared: u64,
-    pub found: u64,
+    pub final_steps: u64,
 }
 
 fn shown_step(block: &ExecutedBlock, step: &Step) -> ShownStep {
@@ -120,7 +120,7 @@ impl ShownChain {
             if step.is_none_or(|step| shown_step(block, step) != *shown) {
                 return Err(format!("step {number}.{index} was shown as {shown:?} and is lost"));
             }
-            self.found += 1;
+            self.final_steps += 1;
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ impl ClusterWorld {
         let (shown, history) = (self.shown.borrow(), self.history.borrow());
         let mut counts = self.counts.borrow_mut();
         counts.simulated_ms = self.now();
-        (counts.views, counts.steps, counts.final_steps) = (shown.views, shown.compared, shown.found);
+        (counts.views, counts.steps, counts.final_steps) = (shown.views, shown.compared, shown.final_steps);
         (counts.appends, counts.large_appends) = (history.appends, history.large_appends);
         counts.trims = history.trims;
         Ok(())

@@ -124,7 +124,7 @@ impl Copy {
             2 => Damage::Zero { at },
             _ => Damage::Cut { at },
         };
-        let number = segments.iter().find(|(_, _, other)| other == content).map_or(0, |found| found.0);
+        let number = segments.iter().find(|(_, _, other)| other == content).map_or(0, |segment| segment.0);
         run.trace(&format!("  damage to segment {number}: {damage:?}"));
         run.fault_plan().counts.fault("damaged copy of the journal");
         let rejected = self.try_with(number, damage, &run.ledger, Run::rules())?;
@@ -171,14 +171,14 @@ impl Copy {
         match started {
             Ok(_) => {
                 let view = node.view().ok_or_else(|| context("there is no view".to_owned()))?;
-                let mut found = Ledger::default();
-                found.survive(&view, rules).map_err(&context)?;
+                let mut restored = Ledger::default();
+                restored.survive(&view, rules).map_err(&context)?;
                 // An empty newest segment cannot be distinguished from one whose creation was interrupted.
-                let empty = number == last && damage == Damage::Cut { at: 0 } && truth.began_as(&found);
-                if found == *truth || empty || (torn && truth.is_or_was(&found)) {
+                let empty = number == last && damage == Damage::Cut { at: 0 } && truth.began_as(&restored);
+                if restored == *truth || empty || (torn && truth.is_or_was(&restored)) {
                     Ok(false)
                 } else {
-                    let end = found.pending().map(super::ledger::Block::name).unwrap_or_default();
+                    let end = restored.pending().map(super::ledger::Block::name).unwrap_or_default();
                     Err(context(format!("it is passed over, and the chain ends with {end}")))
                 }
             }

@@ -109,9 +109,9 @@ pub struct Rules {
 
 fn block(view: &View, number: u64) -> Result<Block, String> {
     let sealed = number <= view.latest().number();
-    let found = view.at(number).map_err(|error| format!("block {number}: {error}"))?;
-    let found = found.ok_or_else(|| format!("block {number} is lost"))?;
-    Block::read(view, &found, sealed)
+    let block = view.at(number).map_err(|error| format!("block {number}: {error}"))?;
+    let block = block.ok_or_else(|| format!("block {number} is lost"))?;
+    Block::read(view, &block, sealed)
 }
 
 impl Ledger {
@@ -175,8 +175,8 @@ impl Ledger {
         for included in self.blocks.iter().flat_map(|block| &block.transactions) {
             let nonce = next.entry(included.sender).or_default();
             if included.nonce != *nonce {
-                let Included { hash, sender, nonce: found, .. } = included;
-                return Err(format!("transaction {hash} of {sender} has nonce {found}, not {nonce}"));
+                let Included { hash, sender, nonce: used, .. } = included;
+                return Err(format!("transaction {hash} of {sender} has nonce {used}, not {nonce}"));
             }
             *nonce += 1;
         }

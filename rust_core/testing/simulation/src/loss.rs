@@ -70,8 +70,9 @@ impl Run {
         };
         let dir = self.settings.datadir.join("journal");
         let mark = recorded_end(&dir, &self.disk).ok().flatten().map(|mark| mark.next);
-        let found = check(&dir, std::sync::Arc::new(self.disk.clone())).map_err(|error| error.to_string())?;
-        let next = found.first_sequence + found.appends;
+        let report =
+            check(&dir, std::sync::Arc::new(self.disk.clone())).map_err(|error| error.to_string())?;
+        let next = report.first_sequence + report.appends;
         let proofs = Proofs { mark, store: stored };
         self.start_after_loss(&proofs, next, &damaged)
     }
@@ -151,11 +152,11 @@ impl Run {
                  ends before {next}"
             ));
         }
-        let mut found = Ledger::default();
-        found.survive(&view, rules)?;
+        let mut restored = Ledger::default();
+        restored.survive(&view, rules)?;
         // The start may have opened a block, which was never published before.
-        let opened = found.blocks.split_last().map(|(_, sealed)| Ledger { blocks: sealed.to_vec() });
-        if !self.ledger.began_as(&found) && !opened.is_some_and(|opened| self.ledger.began_as(&opened)) {
+        let opened = restored.blocks.split_last().map(|(_, sealed)| Ledger { blocks: sealed.to_vec() });
+        if !self.ledger.began_as(&restored) && !opened.is_some_and(|opened| self.ledger.began_as(&opened)) {
             return Err("what is left is not what was".to_owned());
         }
         self.call_followers(next)

@@ -213,16 +213,16 @@ impl Pipe {
 
 /// Returns the start and end of each complete frame in `bytes`; the first starts at 0.
 pub fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut ranges, mut at) = (Vec::new(), 0);
     while let Some(length) = bytes[at..].first_chunk::<LENGTH>() {
         let end = at + LENGTH + usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
         if end > bytes.len() {
             break;
         }
-        found.push((at, end));
+        ranges.push((at, end));
         at = end;
     }
-    found
+    ranges
 }
 
 impl PipeDirection {

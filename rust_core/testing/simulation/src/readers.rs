@@ -57,8 +57,8 @@ fn answers(view: &View, blocks: [u64; 2], accounts: &[Address]) -> Result<u64, R
             account.map(|account| (account.nonce, account.balance)).hash(&mut hasher);
         }
         for transaction in executed.block.transactions.iter().take(2) {
-            let found = view.transaction(&transaction.hash())?;
-            found.map(|(block, index)| (block.number(), index)).hash(&mut hasher);
+            let inclusion = view.transaction(&transaction.hash())?;
+            inclusion.map(|(block, index)| (block.number(), index)).hash(&mut hasher);
         }
         let first = view.resolve(BlockId::Step { number: executed.number(), index: 0 });
         first.ok().map(|step| step.block.hash).hash(&mut hasher);
@@ -112,7 +112,7 @@ impl Client {
     }
 
     fn apply(&mut self, change: &Change, after: StepCursor) -> Check {
-        let gone = match change {
+        let revoked = match change {
             Change::Step(new) => {
                 self.list.push(step(new));
                 None
@@ -125,9 +125,9 @@ impl Client {
             Change::Unsealed(block) => Some(ReaderEvent::Sealed(block.header.number, block.hash)),
         };
         (self.cursor, self.changes) = (after, self.changes + 1);
-        match gone {
-            Some(gone) if self.list.pop().as_ref() != Some(&gone) => {
-                Err(format!("a subscriber is told to forget {gone:?}, which is not its newest"))
+        match revoked {
+            Some(revoked) if self.list.pop().as_ref() != Some(&revoked) => {
+                Err(format!("a subscriber is told to forget {revoked:?}, which is not its newest"))
             }
             _ => Ok(()),
         }

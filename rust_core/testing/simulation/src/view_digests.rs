@@ -72,18 +72,18 @@ impl ViewDigests {
 
     /// Checks that `view` equals the view that the sequencer published after `appends` appends.
     pub fn check(&self, appends: u64, view: &View) -> Check {
-        let found = match ViewDigest::compute(view, &self.accounts) {
-            Ok(found) => found,
+        let digest = match ViewDigest::compute(view, &self.accounts) {
+            Ok(digest) => digest,
             // The store was unwound, and the follower has not received the unwind yet.
             Err(StateError::ViewGone) => return Ok(()),
             Err(error) => return Err(format!("a follower's view: {error}")),
         };
         let wanted = self.lock().range(..=appends).next_back().map(|(_, shown)| *shown);
         match wanted {
-            Some(wanted) if wanted == found => Ok(()),
+            Some(wanted) if wanted == digest => Ok(()),
             wanted => Err(format!(
                 "of {appends} appends a follower shows {:?}, the sequencer showed {:?}",
-                found.cursor,
+                digest.cursor,
                 wanted.map(|shown| shown.cursor)
             )),
         }

@@ -65,8 +65,8 @@ pub fn assemble(source: &str) -> Bytes {
             code.push(0x5f + u8::try_from(bytes.len()).expect("at most 32 bytes"));
             code.extend(bytes);
         } else {
-            let found = OPCODES.iter().find(|(name, _)| *name == token);
-            code.push(found.unwrap_or_else(|| panic!("unknown opcode {token}")).1);
+            let opcode = OPCODES.iter().find(|(name, _)| *name == token);
+            code.push(opcode.unwrap_or_else(|| panic!("unknown opcode {token}")).1);
         }
     }
     for (label, position) in uses {

@@ -235,9 +235,9 @@ fn the_last_child_of_a_branch_is_loaded() {
         let batch: Batch = keys.iter().map(|key| (key.to_vec(), long.clone())).collect();
         let complete = Tree::default().apply(changes(&batch));
         let nodes = Nodes::from_trie(&complete);
-        let gone = vec![(vec![0x10], None)];
-        let next = apply(&Tree::from_root(complete.root()), &gone, &nodes.at(1));
-        assert_eq!(next.root(), complete.apply(changes(&gone)).root());
+        let removals = vec![(vec![0x10], None)];
+        let next = apply(&Tree::from_root(complete.root()), &removals, &nodes.at(1));
+        assert_eq!(next.root(), complete.apply(changes(&removals)).root());
         assert_eq!(next.len(), None);
     }
 }

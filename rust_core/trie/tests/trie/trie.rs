@@ -85,8 +85,8 @@ proptest! {
         // Deleting all keys yields the empty trie.
         let again: Batch = model.iter().map(|(k, v)| (k.clone(), Some(v.clone()))).collect();
         prop_assert_eq!(Trie::default().apply(changes(&again)).root(), trie.root());
-        let gone: Batch = model.into_keys().map(|k| (k, None)).collect();
-        let empty = trie.apply(changes(&gone));
+        let removals: Batch = model.into_keys().map(|k| (k, None)).collect();
+        let empty = trie.apply(changes(&removals));
         prop_assert_eq!(empty.root(), EMPTY_ROOT);
         prop_assert!(empty.is_empty());
     }
@@ -187,8 +187,8 @@ fn the_deepest_trie_has_the_right_root() {
     let trie = Trie::default().apply(changes(&batch));
     assert_eq!(trie.root(), crate::reference::root(&deep));
     assert_holds(&trie, &deep);
-    let gone = trie.apply(batch.into_iter().map(|(k, _)| (key(&k), None)).collect());
-    assert_eq!(gone.root(), EMPTY_ROOT);
+    let emptied = trie.apply(batch.into_iter().map(|(k, _)| (key(&k), None)).collect());
+    assert_eq!(emptied.root(), EMPTY_ROOT);
 }
 
 /// A value type other than bytes: the trie encodes values only to hash them.

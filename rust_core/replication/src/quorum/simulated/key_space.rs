@@ -38,7 +38,7 @@ impl KeySpace {
         failure: &[KeyOperation],
     ) -> QuorumResponse {
         let succeeded = comparisons.iter().all(|comparison| {
-            self.keys.get(&comparison.key).map_or(0, |found| found.revision) == comparison.revision
+            self.keys.get(&comparison.key).map_or(0, |current| current.revision) == comparison.revision
         });
         let writes = self.history.len();
         let next = self.revision + 1;
@@ -53,7 +53,7 @@ impl KeySpace {
     fn execute(&mut self, operation: &KeyOperation, revision: u64) -> Vec<KeyValue> {
         match operation {
             KeyOperation::Get { key } => {
-                self.keys.get_key_value(key).map(|(key, found)| found.entry(key, false)).into_iter().collect()
+                self.keys.get_key_value(key).map(|(key, value)| value.entry(key, false)).into_iter().collect()
             }
             KeyOperation::Range(range) => self.range(range).0,
             KeyOperation::Put { key, value } => {
@@ -78,9 +78,9 @@ impl KeySpace {
     /// Returns the entries of a range, and `true` if the limit left keys out.
     pub(super) fn range(&self, range: &KeyRange) -> (Vec<KeyValue>, bool) {
         let limit = if range.limit == 0 { usize::MAX } else { range.limit as usize };
-        let mut found = self.between(&range.from, &range.to);
-        let entries = found.by_ref().take(limit).map(|(key, value)| value.entry(key, range.keys_only));
-        (entries.collect(), found.next().is_some())
+        let mut matching = self.between(&range.from, &range.to);
+        let entries = matching.by_ref().take(limit).map(|(key, value)| value.entry(key, range.keys_only));
+        (entries.collect(), matching.next().is_some())
     }
 
     fn between(&self, from: &str, to: &str) -> impl Iterator<Item = (&String, &VersionedValue)> {
@@ -94,8 +94,8 @@ impl KeySpace {
     /// Returns a hash of all keys.
     pub(super) fn hash(&self) -> u32 {
         let mut hasher = blake3::Hasher::new();
-        for (key, found) in &self.keys {
-            hasher.update(key.as_bytes()).update(&found.revision.to_be_bytes()).update(&found.value);
+        for (key, value) in &self.keys {
+            hasher.update(key.as_bytes()).update(&value.revision.to_be_bytes()).update(&value.value);
         }
         let [a, b, c, d, ..] = *hasher.finalize().as_bytes();
         u32::from_be_bytes([a, b, c, d])
@@ -103,7 +103,7 @@ impl KeySpace {
 
     /// Returns the bytes of all keys and values.
     pub(super) fn bytes(&self) -> u64 {
-        self.keys.iter().map(|(key, found)| (key.len() + found.value.len()) as u64).sum()
+        self.keys.iter().map(|(key, value)| (key.len() + value.value.len()) as u64).sum()
     }
 }
 

@@ -27,10 +27,10 @@ fn a_fee_history_has_recorded_base_fees_and_footprints() {
             blocks[..blocks.len() - 1].iter().map(ratio).collect::<Vec<f64>>()
         };
         for (list, field) in [("gasUsedRatio", "gasUsed"), ("blobGasUsedRatio", "blobGasUsed")] {
-            let found: Vec<f64> =
+            let listed: Vec<f64> =
                 history[list].as_array().unwrap().iter().map(|one| one.as_f64().unwrap()).collect();
-            assert_eq!(found, ratios(field), "{list} of {}", chain.name);
-            assert!(found.iter().all(|ratio| (0.0..=1.0).contains(ratio)), "{list}");
+            assert_eq!(listed, ratios(field), "{list} of {}", chain.name);
+            assert!(listed.iter().all(|ratio| (0.0..=1.0).contains(ratio)), "{list}");
         }
         let rewards = history["reward"].as_array().unwrap();
         assert!(rewards.iter().any(|row| row[2] != json!("0x0")), "some transactions pay tips");

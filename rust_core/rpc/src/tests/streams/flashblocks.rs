@@ -177,8 +177,8 @@ fn a_page_of_an_unwound_view_uses_the_newest_view() {
     let params = json!([genesis(&bench), "0x64"]).to_string();
     let page_at =
         |view: &Arc<View>| bench.api.call(Some(view), "foreseal_getFlashblocks", params.as_bytes()).unwrap();
-    let gone = bench.api.call(Some(&old), "eth_getBlockByNumber", br#"["0x2",false]"#).unwrap_err();
-    assert_eq!(gone.message, "view no longer available");
+    let error = bench.api.call(Some(&old), "eth_getBlockByNumber", br#"["0x2",false]"#).unwrap_err();
+    assert_eq!(error.message, "view no longer available");
     let newest = page_at(&bench.view());
     assert_eq!(page_at(&old), newest);
     calls_read_again(&bench, &old);

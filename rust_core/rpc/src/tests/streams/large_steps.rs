@@ -179,7 +179,7 @@ fn parts_of_a_stored_step_equal_those_in_memory() {
     let stored = bench.view().sealed(1).unwrap().unwrap();
     assert!(stored.steps.iter().all(|step| step.state.is_none()), "the block has left memory");
     assert!(pages(&bench, begin.clone(), 1, 20_000)[..before.len()] == before, "the same parts");
-    let until = |found: &Value| found["number"] == end["block"];
+    let until = |event: &Value| event["number"] == end["block"];
     TestRunner::default()
         .run(&(1_u64..60_000, 1_u64..6), |(bytes, limit)| {
             let shown = joined(&pages(&bench, begin.clone(), limit, bytes));

@@ -73,8 +73,8 @@ fn an_unwind_removes_steps_and_sealed_blocks_newest_first() {
         }
         let back = removals(&before[at]);
         assert!(news.len() >= back.len(), "{params}: {} of {}", news.len(), back.len());
-        let (gone, _) = news.split_at(back.len());
-        assert_eq!(gone, back, "{params}");
+        let (first_removals, _) = news.split_at(back.len());
+        assert_eq!(first_removals, back, "{params}");
     }
     let feed = &after[5][before[5].len()..];
     let first_added =

@@ -170,7 +170,7 @@ impl<'b> World<'b> {
     fn record_chain(&mut self) {
         let (chain, sealed) = chain(self.bench, self.first);
         let shared = common(&self.chain, &chain);
-        self.steps.extend(self.chain[shared..].iter().rev().map(|gone| (gone.hash, true)));
+        self.steps.extend(self.chain[shared..].iter().rev().map(|removed| (removed.hash, true)));
         self.steps.extend(chain[shared..].iter().map(|new| (new.hash, false)));
         self.heads.extend(&sealed[common(&self.sealed, &sealed)..]);
         (self.chain, self.sealed) = (chain, sealed);

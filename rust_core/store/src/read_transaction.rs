@@ -1,23 +1,23 @@
-//! The view of one transaction.
+//! A read transaction of the database.
 
 use heed::{RoTxn, WithoutTls};
 
 use crate::{error::StoreError, meta, meta::Progress, table::Tables};
 
-/// A transaction and the tables that it reads. The read methods are
+/// A read transaction and the tables that it reads. The read methods are
 /// in the modules of the data that they read.
 ///
-/// For a write transaction, the view includes its own uncommitted writes.
+/// It can also be made of a write transaction: reads then include its uncommitted writes.
 #[derive(Clone, Copy)]
-pub(crate) struct Snapshot<'s> {
+pub(crate) struct ReadTransaction<'s> {
     pub txn: &'s RoTxn<'s, WithoutTls>,
     pub tables: &'s Tables,
     /// `true` if incarnations may exist: the storage of some account may have been dropped.
     pub incarnations: bool,
 }
 
-impl<'s> Snapshot<'s> {
-    /// Returns the view of any transaction, which assumes that incarnations may exist.
+impl<'s> ReadTransaction<'s> {
+    /// Returns the reads of any transaction. They assume that incarnations may exist.
     pub fn new(txn: &'s RoTxn<'s, WithoutTls>, tables: &'s Tables) -> Self {
         Self { txn, tables, incarnations: true }
     }
@@ -29,7 +29,7 @@ pub(crate) struct TransactionInfo {
     /// Id of the transaction.
     pub id: usize,
     pub progress: Progress,
-    /// Same as [`Snapshot::incarnations`].
+    /// Same as [`ReadTransaction::incarnations`].
     pub incarnations: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Snapshots of a data directory: round trips, and streams that are cut, damaged or forged.
+//! Copies of a data directory over a stream: round trips, and streams that are cut, damaged or forged.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use std::{
 };
 
 use foreseal_backup::{
-    BackupError, Manifest, SnapshotRate, SnapshotTarget, back_up, receive_snapshot, restore, send_snapshot,
+    BackupError, CopyRate, CopyTarget, Manifest, back_up, receive_copy, restore, send_copy,
 };
 use foreseal_chain::{
     SteppedClock,
@@ -27,12 +27,12 @@ const MAP_SIZE: usize = 1 << 30;
 /// Offset of the kind in the header of a frame.
 const KIND: usize = 4;
 
-fn target(datadir: &Path) -> SnapshotTarget<'_> {
-    SnapshotTarget { datadir, map_size: MAP_SIZE, identity: None }
+fn target(datadir: &Path) -> CopyTarget<'_> {
+    CopyTarget { datadir, map_size: MAP_SIZE, identity: None }
 }
 
 fn receive(mut stream: &[u8], datadir: &Path) -> Result<Manifest, BackupError> {
-    receive_snapshot(&mut stream, &target(datadir), &mut |_| ControlFlow::Continue(()))
+    receive_copy(&mut stream, &target(datadir), &mut |_| ControlFlow::Continue(()))
 }
 
 /// Returns the error of receiving `stream`, and asserts that nothing but the lock remains.
@@ -66,7 +66,7 @@ fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_snapshot_has_the_files_of_a_backup() {
+fn a_streamed_copy_has_the_files_of_a_backup() {
     let (sender, folder) = (Sender::new(), tempfile::tempdir().unwrap());
     let (backup, restored, received) =
         (folder.path().join("backup"), folder.path().join("restored"), folder.path().join("received"));
@@ -285,13 +285,13 @@ fn another_chain_is_rejected_at_the_start() {
     let (stream, summary) = Sender::new().stream();
     let folder = tempfile::tempdir().unwrap();
     let identity = Identity { chain_id: summary.manifest.chain_id, genesis: summary.manifest.genesis };
-    let expect = |identity| SnapshotTarget { identity: Some(identity), ..target(folder.path()) };
+    let expect = |identity| CopyTarget { identity: Some(identity), ..target(folder.path()) };
     let go_on = &mut |_: CopyProgress| ControlFlow::Continue(());
     let other = Identity { chain_id: 5, ..identity };
     let start = 8 + frames(&stream)[0].1.len() + 9;
-    let error = receive_snapshot(&mut &stream[..start], &expect(other), go_on).unwrap_err();
+    let error = receive_copy(&mut &stream[..start], &expect(other), go_on).unwrap_err();
     assert!(matches!(error, BackupError::OtherChain { .. }), "{error}");
-    receive_snapshot(&mut stream.as_slice(), &expect(identity), go_on).unwrap();
+    receive_copy(&mut stream.as_slice(), &expect(identity), go_on).unwrap();
     let error = receive(&stream, folder.path()).unwrap_err();
     assert!(matches!(error, BackupError::NotEmpty(_)), "{error}");
 }
@@ -305,7 +305,7 @@ fn the_progress_reaches_the_announced_sizes() {
         seen.push(progress);
         ControlFlow::Continue(())
     };
-    receive_snapshot(&mut stream.as_slice(), &target(folder.path()), &mut watch).unwrap();
+    receive_copy(&mut stream.as_slice(), &target(folder.path()), &mut watch).unwrap();
     assert!(seen.iter().all(|progress| progress.done <= progress.of));
     let journal = |progress: &&CopyProgress| progress.part == CopiedComponent::Journal;
     let last = seen.iter().rfind(journal).unwrap();
@@ -321,8 +321,7 @@ fn a_cancelled_sender_names_the_reason_to_the_receiver() {
     let sender = Sender::new();
     let (clock, mut stream) = (SteppedClock::default(), Vec::new());
     let mut ended = |_| ControlFlow::Break(());
-    let sent =
-        send_snapshot(&sender.source(false), &mut stream, &SnapshotRate::unlimited(&clock), &mut ended);
+    let sent = send_copy(&sender.source(false), &mut stream, &CopyRate::unlimited(&clock), &mut ended);
     assert!(matches!(sent, Err(BackupError::Interrupted)));
     assert_eq!(frames(&stream).last().unwrap().0, FAILED);
     let error = rejection(&stream);
@@ -330,7 +329,7 @@ fn a_cancelled_sender_names_the_reason_to_the_receiver() {
     // The receiver may cancel as well.
     let (stream, _) = sender.stream();
     let folder = tempfile::tempdir().unwrap();
-    let received = receive_snapshot(&mut stream.as_slice(), &target(folder.path()), &mut ended);
+    let received = receive_copy(&mut stream.as_slice(), &target(folder.path()), &mut ended);
     assert!(matches!(received, Err(BackupError::Interrupted)));
     assert!(!folder.path().join("restoring").exists());
 }
@@ -370,8 +369,8 @@ fn a_failing_stream_ends_the_sender() {
         for left in points.iter().copied().filter(|left| *left + 9 < stream.len()) {
             let mut out = Failing { left, kind };
             let go_on = &mut |_: CopyProgress| ControlFlow::Continue(());
-            let rate = SnapshotRate::unlimited(&clock);
-            let error = send_snapshot(&sender.source(false), &mut out, &rate, go_on).unwrap_err();
+            let rate = CopyRate::unlimited(&clock);
+            let error = send_copy(&sender.source(false), &mut out, &rate, go_on).unwrap_err();
             assert!(matches!(error, BackupError::Stream { .. }), "{left}: {error}");
         }
     }
@@ -390,7 +389,7 @@ fn a_target_that_cannot_be_written_is_named() {
         }
         ControlFlow::Continue(())
     };
-    let received = receive_snapshot(&mut stream.as_slice(), &target(folder.path()), &mut block);
+    let received = receive_copy(&mut stream.as_slice(), &target(folder.path()), &mut block);
     let error = received.unwrap_err().to_string();
     assert!(
         error.contains("cannot create") && error.contains("restoring/journal/0000000001.segment"),

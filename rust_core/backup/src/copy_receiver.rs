@@ -1,4 +1,4 @@
-//! The reception of a snapshot.
+//! The reception of a copy of a data directory.
 
 use std::{io::Read, ops::ControlFlow, path::Path};
 
@@ -6,21 +6,21 @@ use foreseal_chain::datadir::{CopiedComponent, CopyCallback, CopyProgress};
 use foreseal_journal::Identity;
 
 use crate::{
+    copy_frame::{FrameKind, FrameReader, invalid},
+    copy_sender::StreamStart,
     draft::Draft,
     error::BackupError,
     file_names::{KEY, MANIFEST, is_copied, is_segment},
     files::ManifestFile,
     manifest::Manifest,
-    snapshot_frame::{FrameKind, FrameReader, invalid},
-    snapshot_sender::SnapshotStart,
 };
 
-/// Maximum number of files of a snapshot.
+/// Maximum number of files of a copy.
 const MAX_FILES: usize = 10_000;
 
-/// Destination of a snapshot.
+/// Destination of a received copy.
 #[derive(Clone, Copy, Debug)]
-pub struct SnapshotTarget<'a> {
+pub struct CopyTarget<'a> {
     /// Data directory, which must be new or empty.
     pub datadir: &'a Path,
     /// Maximum size of the store in bytes.
@@ -29,25 +29,25 @@ pub struct SnapshotTarget<'a> {
     pub identity: Option<Identity>,
 }
 
-/// Receives a snapshot into a data directory. Every file is verified, and then all of them as
+/// Receives a copy of a data directory into another one. Every file is verified, and then all of them as
 /// [`restore`](crate::restore()) does. The sum of the sizes in `watch` is an estimate of the sender.
 ///
 /// All files are prepared in a separate folder that no node reads. A reception that was interrupted starts from
 /// the beginning.
-pub fn receive_snapshot(
+pub fn receive_copy(
     input: &mut dyn Read,
-    target: &SnapshotTarget<'_>,
+    target: &CopyTarget<'_>,
     watch: CopyCallback<'_>,
 ) -> Result<Manifest, BackupError> {
     receive(input, target, watch).map_err(|error| match error {
-        BackupError::Damaged { file, why } => BackupError::DamagedSnapshot { file, why },
+        BackupError::Damaged { file, why } => BackupError::DamagedCopy { file, why },
         other => other,
     })
 }
 
 fn receive(
     input: &mut dyn Read,
-    target: &SnapshotTarget<'_>,
+    target: &CopyTarget<'_>,
     watch: CopyCallback<'_>,
 ) -> Result<Manifest, BackupError> {
     let draft = Draft::create(target.datadir)?;
@@ -56,12 +56,12 @@ fn receive(
     let progress = ReceiveProgress { watch, store: (0, start.store), journal: (0, start.journal) };
     let mut receiver = Receiver { frames, draft: &draft, progress, files: Vec::new() };
     let manifest = receiver.run()?;
-    let (found, expected) = (
+    let (listed, expected) = (
         (manifest.chain_id, manifest.genesis, &manifest.files),
         (start.chain_id, start.genesis, &receiver.files),
     );
     manifest.check_files()?;
-    if found != expected {
+    if listed != expected {
         let why = "it does not match the received files".to_owned();
         return Err(BackupError::Damaged { file: MANIFEST.to_owned(), why });
     }
@@ -69,17 +69,14 @@ fn receive(
     Ok(manifest)
 }
 
-fn read_start(
-    frames: &mut FrameReader<'_>,
-    expected: Option<Identity>,
-) -> Result<SnapshotStart, BackupError> {
-    let start: SnapshotStart = match frames.next()? {
+fn read_start(frames: &mut FrameReader<'_>, expected: Option<Identity>) -> Result<StreamStart, BackupError> {
+    let start: StreamStart = match frames.next()? {
         (FrameKind::Start, body) => parse(body)?,
         (kind, body) => return Err(unexpected(kind, body)),
     };
-    let found = Identity { chain_id: start.chain_id, genesis: start.genesis };
+    let identity = Identity { chain_id: start.chain_id, genesis: start.genesis };
     match expected {
-        Some(expected) if expected != found => Err(BackupError::OtherChain { found, expected }),
+        Some(expected) if expected != identity => Err(BackupError::OtherChain { identity, expected }),
         _ => Ok(start),
     }
 }
@@ -149,7 +146,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Rejects the path of a file that a snapshot may not contain, or contains already.
+    /// Rejects the path of a file that a copy may not contain, or contains already.
     fn check_path(&self, path: &str) -> Result<(), BackupError> {
         let why = if !is_copied(path) || path == KEY {
             "unexpected file"

@@ -1,18 +1,18 @@
-//! The rate of a snapshot.
+//! The rate at which a copy of a data directory is sent.
 
 use std::{num::NonZeroU64, time::Duration};
 
 use foreseal_chain::Clock;
 
-/// Largest chunk of a file in a snapshot, in bytes.
+/// Largest chunk of a file in the stream, in bytes.
 pub(crate) const CHUNK_SIZE: usize = 1 << 20;
 /// Lowest rate in bytes per second; with a lower one the receiver would take the connection for lost.
 const MIN_RATE: u64 = 64 << 10;
 /// Number of chunks per second at the limit: the shorter they are, the steadier is the rate.
 const CHUNKS_PER_SECOND: u64 = 10;
 
-/// Limit on the rate of a snapshot, so that it does not delay the steps of the node.
-pub struct SnapshotRate<'a> {
+/// Limit on the rate of a copy, so that it does not delay the steps of the node.
+pub struct CopyRate<'a> {
     /// Maximum rate in bytes per second, at least 64 KiB; `None` is unlimited.
     pub limit: Option<NonZeroU64>,
     pub clock: &'a dyn Clock,
@@ -20,7 +20,7 @@ pub struct SnapshotRate<'a> {
     pub sleep: &'a dyn Fn(Duration),
 }
 
-impl<'a> SnapshotRate<'a> {
+impl<'a> CopyRate<'a> {
     /// Returns a rate without a limit.
     pub fn unlimited(clock: &'a dyn Clock) -> Self {
         Self { limit: None, clock, sleep: &std::thread::sleep }
@@ -29,14 +29,14 @@ impl<'a> SnapshotRate<'a> {
 
 /// Token bucket that holds at most the bytes of one chunk.
 pub(crate) struct ByteBucket<'a> {
-    rate: &'a SnapshotRate<'a>,
+    rate: &'a CopyRate<'a>,
     limit: Option<u64>,
     /// Monotonic time at which the bytes so far are paid for.
     due: Duration,
 }
 
 impl<'a> ByteBucket<'a> {
-    pub fn new(rate: &'a SnapshotRate<'a>) -> Self {
+    pub fn new(rate: &'a CopyRate<'a>) -> Self {
         let limit = rate.limit.map(|limit| limit.get().max(MIN_RATE));
         Self { rate, limit, due: rate.clock.monotonic() }
     }
@@ -75,7 +75,7 @@ mod tests {
             slept.set(slept.get() + wait);
             clock.advance(wait);
         };
-        let rate = SnapshotRate { limit: NonZeroU64::new(1_000_000), clock: &clock, sleep: &sleep };
+        let rate = CopyRate { limit: NonZeroU64::new(1_000_000), clock: &clock, sleep: &sleep };
         let mut bucket = ByteBucket::new(&rate);
         assert_eq!(bucket.chunk_size(), 100_000);
         (0..101).for_each(|_| bucket.pay(100_000));
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn an_unlimited_rate_never_sleeps() {
         let clock = SteppedClock::default();
-        let rate = SnapshotRate { limit: None, clock: &clock, sleep: &|_| panic!("it sleeps") };
+        let rate = CopyRate { limit: None, clock: &clock, sleep: &|_| panic!("it sleeps") };
         let mut bucket = ByteBucket::new(&rate);
         assert_eq!(bucket.chunk_size(), CHUNK_SIZE);
         (0..10).for_each(|_| bucket.pay(CHUNK_SIZE));
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_very_low_limit_is_raised() {
         let clock = SteppedClock::default();
-        let rate = SnapshotRate { limit: NonZeroU64::new(1), clock: &clock, sleep: &|_| {} };
+        let rate = CopyRate { limit: NonZeroU64::new(1), clock: &clock, sleep: &|_| {} };
         assert_eq!(ByteBucket::new(&rate).chunk_size(), 6_553);
     }
 }

@@ -1,4 +1,4 @@
-//! The sending of a snapshot: a copy of a data directory over a byte stream.
+//! The sending of a copy of a data directory over a byte stream.
 
 use std::io::Write;
 
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     backup_source::BackupSource,
+    copy_frame::{FrameKind, MAGIC, stream_error, write_frame},
+    copy_rate::{ByteBucket, CopyRate},
     copy_sink::{CopySink, CopyStart},
     data_dir_copy::DataDirCopy,
     error::BackupError,
     files::{ContentHash, ManifestFile},
     manifest::Manifest,
-    snapshot_frame::{FrameKind, MAGIC, stream_error, write_frame},
-    snapshot_rate::{ByteBucket, SnapshotRate},
 };
 
-/// A snapshot that was sent.
+/// A copy that was sent.
 #[derive(Clone, Debug)]
-pub struct SnapshotSummary {
+pub struct CopySummary {
     pub manifest: Manifest,
     /// Number of bytes of files.
     pub bytes: u64,
 }
 
-/// First frame of a snapshot.
+/// First frame of the stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct SnapshotStart {
+pub(crate) struct StreamStart {
     /// Version of the program that sends it.
     pub program: String,
     pub chain_id: u64,
@@ -45,12 +45,12 @@ pub(crate) struct SnapshotStart {
 ///
 /// # Errors
 /// The receiver gets the reason, unless the stream itself failed.
-pub fn send_snapshot(
+pub fn send_copy(
     source: &BackupSource<'_>,
     out: &mut dyn Write,
-    rate: &SnapshotRate<'_>,
+    rate: &CopyRate<'_>,
     watch: CopyCallback<'_>,
-) -> Result<SnapshotSummary, BackupError> {
+) -> Result<CopySummary, BackupError> {
     let mut sink = StreamSink { out, bucket: ByteBucket::new(rate), bytes: 0, file: None };
     let sent = send(source, &mut sink, rate, watch);
     match &sent {
@@ -66,9 +66,9 @@ pub fn send_snapshot(
 fn send(
     source: &BackupSource<'_>,
     sink: &mut StreamSink<'_>,
-    rate: &SnapshotRate<'_>,
+    rate: &CopyRate<'_>,
     watch: CopyCallback<'_>,
-) -> Result<SnapshotSummary, BackupError> {
+) -> Result<CopySummary, BackupError> {
     sink.out.write_all(MAGIC).map_err(|error| stream_error(&error))?;
     let spec = source.spec()?;
     let copy = DataDirCopy { source, spec: &spec, with_key: false, now: rate.clock.now().unix };
@@ -76,7 +76,7 @@ fn send(
     sink.frame(FrameKind::Manifest, &manifest.encode()?)?;
     sink.frame(FrameKind::End, &[])?;
     sink.flush()?;
-    Ok(SnapshotSummary { manifest, bytes: sink.bytes })
+    Ok(CopySummary { manifest, bytes: sink.bytes })
 }
 
 /// File that is being sent.
@@ -113,7 +113,7 @@ impl CopySink for StreamSink<'_> {
         let CopyStart { identity, store, journal } = start;
         let program = env!("CARGO_PKG_VERSION").to_owned();
         let (chain_id, genesis) = (identity.chain_id, identity.genesis);
-        self.json(FrameKind::Start, &SnapshotStart { program, chain_id, genesis, store, journal })
+        self.json(FrameKind::Start, &StreamStart { program, chain_id, genesis, store, journal })
     }
 
     fn create(&mut self, path: &str) -> Result<(), BackupError> {

@@ -1,4 +1,4 @@
-//! Frames of a snapshot.
+//! Frames of the stream that a copy of a data directory is sent over.
 //!
 //! ```text
 //!   magic
@@ -13,9 +13,9 @@
 
 use std::io::{self, Read, Write};
 
-use crate::{error::BackupError, snapshot_rate::CHUNK_SIZE};
+use crate::{copy_rate::CHUNK_SIZE, error::BackupError};
 
-/// First bytes of a snapshot, with the version of its format.
+/// First bytes of the stream, with the version of its format.
 pub(crate) const MAGIC: &[u8; 8] = b"FSEALSN1";
 
 const HEADER: usize = 9;
@@ -88,7 +88,7 @@ impl<'a> FrameReader<'a> {
         input.read_exact(&mut magic).map_err(|error| stream_error(&error))?;
         if magic != *MAGIC {
             let why = "it does not begin like one: use the same version on both sides".to_owned();
-            return Err(BackupError::NotASnapshot { why });
+            return Err(BackupError::NotACopy { why });
         }
         Ok(Self { input, body: Vec::new() })
     }
@@ -120,7 +120,7 @@ impl<'a> FrameReader<'a> {
 
 /// Returns the error for an invalid stream.
 pub(crate) fn invalid(why: String) -> BackupError {
-    BackupError::DamagedSnapshot { file: "the stream".to_owned(), why }
+    BackupError::DamagedCopy { file: "the stream".to_owned(), why }
 }
 
 /// Returns the error for a failed connection.
