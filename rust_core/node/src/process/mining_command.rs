@@ -7,11 +7,14 @@ use crate::{
 };
 
 impl Node {
-    /// Mines blocks like [`DevelopmentControl::mine`], as a long command: readers, ticks and a stop of the node do not wait for
-    /// the last block. `keep_going` returns `false` once the blocks are no longer needed.
+    /// Mines blocks like [`DevelopmentControl::mine`], as a long command: readers, ticks and a stop of the node do not
+    /// wait for the last block. `keep_going` returns `false` once the blocks are no longer needed.
     ///
     /// # Errors
-    /// Returns the errors of [`DevelopmentControl::mine`], and [`ControlError::Interrupted`]. Blocks that are mined stay.
+    /// Returns the errors of [`DevelopmentControl::mine`], and [`ControlError::Interrupted`]. Blocks that are mined
+    /// stay.
+    ///
+    /// [`DevelopmentControl::mine`]: crate::DevelopmentControl::mine
     pub fn mine(&self, order: MiningOrder, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ControlError> {
         let NodeRole::Writer(writing) = &self.part else { return Err(ControlError::Follower) };
         let (mut has_begun, mut left) = (false, order.blocks);

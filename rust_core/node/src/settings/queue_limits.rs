@@ -3,7 +3,7 @@
 /// Weight of a block in the queue, on top of its transactions. An empty block changes state too, and trie
 /// nodes are retained for a limited number of blocks only.
 pub(crate) const BLOCK_WEIGHT: usize = 500;
-/// Maximum weight of the queue, as a multiple of its limit. Beyond that, [`WriteQueue::add`](crate::store::write_queue::WriteQueue::add) blocks.
+/// Maximum weight of the queue, as a multiple of its limit. Beyond that, adding a job blocks.
 pub(crate) const MAX_WEIGHT_FACTOR: usize = 4;
 
 /// The same for the size in bytes, which the memory budget counts.
@@ -17,7 +17,7 @@ pub(crate) const fn max_blocks(limit: usize) -> usize {
 /// Limits of the queue, above which the builder is throttled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueLimits {
-    /// Weight of the jobs; see [`Job::load`](crate::store::write_queue::Job::load).
+    /// Weight of the jobs: their transactions, and [`BLOCK_WEIGHT`] for each block.
     pub weight: usize,
     /// Size of the jobs in memory, in bytes.
     pub bytes: usize,

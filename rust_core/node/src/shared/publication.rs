@@ -1,4 +1,4 @@
-//! What the writer of the chain has published: views, their freshness, and the appends behind them.
+//! Data that the writer of the chain has published: views, their freshness, and the appends behind them.
 
 use std::{
     sync::{
