@@ -124,7 +124,7 @@ impl Engine {
         }
         let params: Vec<Value> = serde_json::from_str(params.get()).ok()?;
         let tag = params.first()?.as_str().filter(|tag| matches!(*tag, "safe" | "finalized"))?;
-        match self.node.control(|sequencer| Ok(sequencer.knows_safe_block())) {
+        match self.node.drive(|payloads| Ok(payloads.knows_safe_block())) {
             Ok(true) => None,
             Ok(false) => Some(error_json(EngineError::Unavailable(format!("{tag} block not found")))),
             Err(error) => Some(error_json(error.into())),

@@ -7,23 +7,16 @@
 //!   Sequencer (MirrorChain) <-- appends of the feed, or of the quorum's tail     Producer ticks --> demote if fenced
 //! ```
 
-mod busy_beat;
-mod cluster_error;
-mod cluster_monitor;
-mod cluster_settings;
-mod feed_probe;
-mod interval_thread;
-mod member;
-mod quorum_watch;
-mod takeover;
-
-pub(crate) use busy_beat::BusyBeat;
-pub use cluster_error::ClusterError;
-pub(crate) use cluster_monitor::{ClusterMonitor, newest_epoch};
-pub use cluster_monitor::{ClusterRole, ClusterStatus, QuorumStatus, TakeoverRecord};
-pub use cluster_settings::{ClusterSettings, QuorumSettings};
-pub(crate) use feed_probe::FeedProbe;
-pub(crate) use interval_thread::IntervalThread;
-pub(crate) use member::{ClusterMember, MemberParts};
-pub(crate) use quorum_watch::QuorumWatch;
-pub(crate) use takeover::demote;
+pub(crate) mod busy_beat;
+pub(crate) mod cluster_monitor;
+pub(crate) mod feed_backend;
+pub(crate) mod feed_probe;
+pub(crate) mod follower_backend;
+pub(crate) mod forwarding;
+pub(crate) mod interval_thread;
+pub(crate) mod member;
+pub(crate) mod member_loop;
+pub(crate) mod mirror_chain;
+pub(crate) mod quorum_watch;
+pub(crate) mod replicated;
+pub(crate) mod takeover;

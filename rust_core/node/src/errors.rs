@@ -1,70 +1,9 @@
-//! Error of a node.
+//! Errors of the node, which every room may return.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
-
-use foreseal_builder::BuildError;
-use foreseal_chain::{ChainError, ReplayError, datadir::DataDirError};
-use foreseal_journal::JournalError;
-use foreseal_replication::{CredentialError, ReplicationError};
-use foreseal_state::StateError;
-use foreseal_store::StoreError;
-
-use crate::{
-    cluster::ClusterError, production_error::ProductionError, settings::SettingsError,
-    start_error::StartError, step_signer::KeyError, write_queue::StoreFailed,
-};
-
-/// Error of opening, starting, running or stopping a node.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeError {
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    #[error(
-        "no block can follow the genesis of --genesis: {why} (`foreseal genesis` prints one to begin with)"
-    )]
-    DeadGenesis { why: BuildError },
-    #[error(
-        "no block can follow the genesis of --genesis: it lacks contracts that each block calls under its rules: \
-         {contracts} (`foreseal genesis` prints one to begin with)"
-    )]
-    MissingSystemContracts { contracts: String },
-    #[error("cannot {what} {}: {why}", path.display())]
-    Io { what: &'static str, path: PathBuf, why: String },
-    #[error(transparent)]
-    Read(#[from] StateError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    StoreFailed(#[from] StoreFailed),
-    #[error(transparent)]
-    Start(#[from] StartError),
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    #[error(transparent)]
-    Replication(#[from] ReplicationError),
-    #[error(transparent)]
-    Production(#[from] ProductionError),
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    #[error(transparent)]
-    Credentials(#[from] CredentialError),
-}
-
-impl NodeError {
-    pub(crate) fn io(what: &'static str, path: &Path, error: &io::Error) -> Self {
-        Self::Io { what, path: path.to_owned(), why: error.to_string() }
-    }
-}
+pub(crate) mod chain_loss;
+pub(crate) mod cluster_error;
+pub(crate) mod key_error;
+pub(crate) mod node_error;
+pub(crate) mod production_error;
+pub(crate) mod start_error;
+pub(crate) mod store_failed;

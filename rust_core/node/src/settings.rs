@@ -1,5 +1,11 @@
 //! Settings of a node and their checks.
 
+pub(crate) mod cluster_settings;
+pub(crate) mod environment;
+pub(crate) mod memory_budget;
+pub(crate) mod mining;
+pub(crate) mod queue_limits;
+
 use std::{path::PathBuf, time::Duration};
 
 use alloy_genesis::Genesis;
@@ -7,11 +13,11 @@ use foreseal_chain::{BlockWindow, CacheSizes, FinalityDepth, STEP_WINDOW};
 use foreseal_primitives::{ChainSpec, ForkPoint, SpecId};
 use foreseal_replication::{FeedAddress, InvalidProduction, Production};
 
-use crate::{
-    cluster::ClusterSettings,
+use crate::settings::{
+    cluster_settings::ClusterSettings,
     memory_budget::MemoryBudget,
     mining::Mining,
-    write_queue::{QueueLimits, max_blocks},
+    queue_limits::{QueueLimits, max_blocks},
 };
 
 /// Maximum gas limit of blocks whose transactions have no cap of their own (EIP-7825). A byte of a log costs 8 gas, and

@@ -16,9 +16,7 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use foreseal_chain::{ChainMeta, StoreMeta, Summary, datadir::STORE};
 use foreseal_journal::RealDisk;
-use foreseal_node::{
-    Development, Node, NodeError, Sequencer, Settings, StoreSettings, export_chain, import_chain,
-};
+use foreseal_node::{Development, Node, NodeError, Settings, StoreSettings, export_chain, import_chain};
 use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Progress, Reader, Store};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload};
@@ -50,9 +48,9 @@ impl ChainFile {
                 for _ in 0..block % 6 {
                     bench.node.submit(&workload.next_transaction()).unwrap();
                 }
-                bench.node.control(|writer: &mut Sequencer| writer.mine(1, Some(1))).unwrap();
+                bench.node.develop(|writer| writer.mine(1, Some(1))).unwrap();
             }
-            bench.node.control(|writer| writer.mine(EMPTY, Some(1))).unwrap();
+            bench.node.develop(|writer| writer.mine(EMPTY, Some(1))).unwrap();
         }
         bench.node.drain().unwrap();
         drop(bench);

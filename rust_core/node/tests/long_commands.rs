@@ -29,7 +29,7 @@ fn mining_in_slices_makes_the_same_chain() {
     sliced.node.mine(order, &mut || true).unwrap();
     whole
         .node
-        .control(|writer| {
+        .develop(|writer| {
             writer.set_next_timestamp(2_000_000)?;
             writer.mine(300, Some(7))
         })
@@ -119,7 +119,7 @@ fn other_commands_wait_for_the_last_block() {
 #[test]
 fn submission_during_a_command_is_sealed_at_once() {
     let (_datadir, wallets, bench) = start();
-    bench.node.control(|writer| writer.set_mining(Mining::Automatic)).unwrap();
+    bench.node.develop(|writer| writer.set_mining(Mining::Automatic)).unwrap();
     let mut sent = None;
     bench
         .node

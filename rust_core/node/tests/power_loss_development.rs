@@ -35,23 +35,25 @@ fn act(bench: &mut Bench, wallets: &[Wallet], round: u64) -> Result<(), ()> {
         bench.node.control(act).map_err(|error| assert!(matches!(error, ControlError::Failed(_)), "{error}"))
     };
     match round {
-        2 => apply(bench, &mut |writer| writer.write(&balance(5))),
-        3 => apply(bench, &mut |writer| writer.mine(2, Some(10))),
-        4 => apply(bench, &mut |writer| writer.snapshot().map(|_| ())),
-        6 => apply(bench, &mut |writer| writer.increase_time(100).map(|_| ())),
-        7 => apply(bench, &mut |writer| writer.set_next_timestamp(2_000_000)),
+        2 => apply(bench, &mut |writer| writer.development().write(&balance(5))),
+        3 => apply(bench, &mut |writer| writer.development().mine(2, Some(10))),
+        4 => apply(bench, &mut |writer| writer.development().snapshot().map(|_| ())),
+        6 => apply(bench, &mut |writer| writer.development().increase_time(100).map(|_| ())),
+        7 => apply(bench, &mut |writer| writer.development().set_next_timestamp(2_000_000)),
         9 => apply(bench, &mut |writer| writer.set_finality(Some(2), Some(1))),
         10 => {
             let replacement = Arc::new(
                 Transaction::decode(&wallets[1].transfer(0, OTHER_ACCOUNT, 1, Fees::default())).unwrap(),
             );
-            apply(bench, &mut |writer| writer.reorg(&[vec![replacement.clone()], Vec::new()]))
+            apply(bench, &mut |writer| writer.development().reorg(&[vec![replacement.clone()], Vec::new()]))
         }
         12 => apply(bench, &mut |writer| writer.unwind(1)),
-        14 => apply(bench, &mut |writer| writer.revert(0).map(|done| assert!(!done, "its block is gone"))),
-        15 => apply(bench, &mut |writer| writer.snapshot().map(|_| ())),
-        17 => apply(bench, &mut |writer| writer.revert(1).map(|done| assert!(done))),
-        18 => apply(bench, &mut |writer| writer.set_base_fee(7)),
+        14 => apply(bench, &mut |writer| {
+            writer.development().revert(0).map(|done| assert!(!done, "its block is gone"))
+        }),
+        15 => apply(bench, &mut |writer| writer.development().snapshot().map(|_| ())),
+        17 => apply(bench, &mut |writer| writer.development().revert(1).map(|done| assert!(done))),
+        18 => apply(bench, &mut |writer| writer.development().set_base_fee(7)),
         _ => {
             // After an unwind, some of them are already pooled or used.
             let _ = bench.node.submit(&transfer(round));
@@ -70,7 +72,7 @@ fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<SteppedClock>, disk: &Sim
         if act(&mut bench, wallets, round).is_err() {
             let failed = shown(&bench.view());
             assert!(bench.try_tick().is_err());
-            let rejected = bench.node.control(Sequencer::snapshot);
+            let rejected = bench.node.develop(|writer| writer.snapshot());
             assert!(matches!(rejected, Err(ControlError::Stopped(_))), "round {round}");
             assert_eq!(shown(&bench.view()), failed, "nothing is shown after a failure");
             break;

@@ -9,7 +9,9 @@ use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 use alloy_primitives::{Address, B256};
 use foreseal_chain::{Clock, View};
 use foreseal_journal::RealDisk;
-use foreseal_node::{ControlError, Development, KeyError, NodeError, Sequencer, Settings, StepSigner};
+use foreseal_node::{
+    ControlError, Development, DevelopmentControl, KeyError, NodeError, Settings, StepSigner,
+};
 use foreseal_primitives::{CommitmentDomain, FlashblockCommitment, StepSignature};
 use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
@@ -68,10 +70,11 @@ fn a_restored_step_has_its_original_time_and_signature() {
     let (datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
-    let (then, snapshot) = (step_metadata(&bench.view()), bench.node.control(Sequencer::snapshot).unwrap());
-    bench.node.control(|writer| writer.write(&balance(5))).unwrap();
+    let (then, snapshot) =
+        (step_metadata(&bench.view()), bench.node.develop(|writer| writer.snapshot()).unwrap());
+    bench.node.develop(|writer| writer.write(&balance(5))).unwrap();
     bench.tick();
-    assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
+    assert!(bench.node.develop(|writer| writer.revert(snapshot)).unwrap());
     assert_eq!(step_metadata(&bench.view()), then);
 
     let clock = bench.clock.clone();
@@ -86,14 +89,14 @@ fn a_restored_step_has_its_original_time_and_signature() {
 #[test]
 fn an_identically_rebuilt_step_preserves_its_time_and_signature() {
     let (_datadir, wallets, mut bench) = start();
-    bench.node.control(|writer| writer.set_base_fee(7)).unwrap();
+    bench.node.develop(|writer| writer.set_base_fee(7)).unwrap();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
     let then = step_metadata(&bench.view());
     bench.clock.advance(Duration::from_millis(100));
-    bench.node.control(|writer| writer.set_base_fee(7)).unwrap();
+    bench.node.develop(|writer| writer.set_base_fee(7)).unwrap();
     assert_eq!(step_metadata(&bench.view()), then);
-    bench.node.control(|writer| writer.set_base_fee(8)).unwrap();
+    bench.node.develop(|writer| writer.set_base_fee(8)).unwrap();
     let now = step_metadata(&bench.view());
     assert!(now.iter().all(|step| step.3 == millis(&bench)), "these are others");
 }
@@ -152,14 +155,14 @@ fn every_kind_of_step_is_signed() {
     let (_datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
-    let act = |act: &dyn Fn(&mut Sequencer) -> Result<(), ControlError>| {
-        bench.node.control(|writer| act(writer)).unwrap();
+    let act = |act: &dyn Fn(&mut DevelopmentControl<'_>) -> Result<(), ControlError>| {
+        bench.node.develop(|writer| act(writer)).unwrap();
     };
     act(&|writer| writer.write(&balance(5)));
     act(&|writer| writer.mine(3, None));
     act(&|writer| writer.set_next_timestamp(2_000_000));
     act(&|writer| writer.reorg(&[vec![], vec![]]));
-    act(&|writer| writer.unwind(1));
+    bench.node.control(|sequencer| sequencer.unwind(1)).unwrap();
     let (chain_id, signer) = (bench.node.spec().chain_id(), bench.node.status().signer.unwrap());
     assert!(assert_signed(&bench.view(), chain_id, signer) > 3);
 }

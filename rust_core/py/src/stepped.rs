@@ -87,12 +87,12 @@ impl PySteppedNode {
     /// Seals `blocks` blocks, the first with the transactions of the pool; the clock moves to the timestamp
     /// of the last.
     fn mine(&self, py: Python<'_>, blocks: u64) -> PyResult<()> {
-        self.control(py, |writer| writer.mine(blocks, None))
+        self.control(py, |writer| writer.development().mine(blocks, None))
     }
 
     /// Moves the clock, and with it the block being built, by `seconds`.
     fn increase_time(&self, py: Python<'_>, seconds: u64) -> PyResult<()> {
-        self.control(py, |writer| writer.increase_time(seconds).map(drop))
+        self.control(py, |writer| writer.development().increase_time(seconds).map(drop))
     }
 
     /// Returns the time of the clock, seconds since 1970.
@@ -106,18 +106,20 @@ impl PySteppedNode {
             Address::try_from(&*address).map_err(|_| PyValueError::new_err("an address has 20 bytes"))?;
         let wei = U256::try_from_be_slice(&wei)
             .ok_or_else(|| PyValueError::new_err("a balance has at most 256 bits"))?;
-        self.control(py, |writer| writer.write(&Override { address, change: Change::Balance(wei) }))
+        self.control(py, |writer| {
+            writer.development().write(&Override { address, change: Change::Balance(wei) })
+        })
     }
 
     /// Takes a snapshot of chain, pool and clock. Returns its number for `revert`.
     fn snapshot(&self, py: Python<'_>) -> PyResult<u64> {
-        self.control(py, Sequencer::snapshot)
+        self.control(py, |writer| writer.development().snapshot())
     }
 
     /// Reverts to a snapshot and removes it and all later ones; returns False if there is none with this
     /// number.
     fn revert(&self, py: Python<'_>, snapshot: u64) -> PyResult<bool> {
-        self.control(py, |writer| writer.revert(snapshot))
+        self.control(py, |writer| writer.development().revert(snapshot))
     }
 
     /// Closes the journal and the store, and unlocks the data directory, once calls on other threads have ended.
@@ -145,7 +147,7 @@ impl PySteppedNode {
         let chosen = Settings { segment_bytes: SEGMENT_BYTES, ..settings.node()? };
         let node = Arc::new(Node::open(chosen, environment)?);
         let producer = node.start_stepped()?;
-        node.control(|writer| writer.set_mining(Mining::Manual))?;
+        node.develop(|writer| writer.set_mining(Mining::Manual))?;
         // Callers are in this process, so guessable filter ids are harmless.
         let api = Api::new(node, settings.limits(), B256::ZERO).with_keys(settings.keys()?);
         let running = RunningNode { api, producer: Mutex::new(producer) };

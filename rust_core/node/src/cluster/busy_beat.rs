@@ -12,7 +12,7 @@ use foreseal_chain::Clock;
 use foreseal_replication::quorum::{BEAT_INTERVAL, BeatSender};
 use parking_lot::Mutex;
 
-use super::interval_thread::IntervalThread;
+use crate::cluster::interval_thread::IntervalThread;
 
 /// Time after which a tick counts as stuck: a standby may take over then.
 const MAX_TICK: Duration = Duration::from_secs(10);

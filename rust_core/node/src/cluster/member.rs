@@ -12,8 +12,12 @@ use foreseal_replication::{
 };
 use parking_lot::Mutex;
 
-use super::{ClusterError, ClusterMonitor, FeedProbe};
-use crate::{production_error::ProductionError, sequencer::Sequencer, shared_state::SharedState};
+use crate::{
+    cluster::{cluster_monitor::ClusterMonitor, feed_probe::FeedProbe},
+    control::sequencer::Sequencer,
+    errors::{cluster_error::ClusterError, production_error::ProductionError},
+    shared::shared_state::SharedState,
+};
 
 /// Interval between reads of owner, beat and head.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -44,7 +48,7 @@ pub(crate) struct MemberParts {
 
 /// A member of a cluster.
 pub(crate) struct ClusterMember {
-    pub(super) parts: MemberParts,
+    pub(crate) parts: MemberParts,
     detector: SilenceDetector,
     registered: Option<Duration>,
     /// Time since which nothing was added here although the quorum has more, and the next sequence number since then.
@@ -76,7 +80,7 @@ impl ClusterMember {
 
     /// Returns `true` while this member writes the chain.
     pub fn leads(&self) -> bool {
-        self.parts.shared.leads()
+        self.parts.shared.leadership.leads()
     }
 
     fn now(&self) -> Duration {
@@ -88,7 +92,7 @@ impl ClusterMember {
     /// # Errors
     /// Returns an error that only an operator can solve.
     pub fn poll(&mut self) -> Result<Duration, ClusterError> {
-        if let Some(reason) = self.parts.shared.failure() {
+        if let Some(reason) = self.parts.shared.health.failure() {
             // A member that cannot write its own journal must not become the owner.
             return Err(ProductionError::Halted(reason).into());
         }
@@ -160,7 +164,7 @@ impl ClusterMember {
     /// Returns the reason for which the clock of this member must not time blocks.
     fn unfit_clock(&self) -> Option<String> {
         let now = self.parts.shared.clock.now();
-        if let Some(error) = self.parts.sequencer.lock().excessive_lead(now) {
+        if let Some(error) = self.parts.sequencer.lock().producer.excessive_lead(now) {
             return Some(error.to_string());
         }
         let ahead_ms = self.clocks.disagreement(now)?;
@@ -227,7 +231,7 @@ impl ClusterMember {
     fn stay_current(&mut self, observed: &Observation) -> Result<(), ClusterError> {
         let Some(head) = observed.head.map(|entry| entry.head) else { return Ok(()) };
         let now = self.now();
-        let next = self.parts.sequencer.lock().next_sequence();
+        let next = self.parts.sequencer.lock().producer.writer.next_sequence();
         if next > head.sequence.saturating_add(1) {
             // An error, unless the feed was faster than the observation.
             self.is_current(Some(head))?;
@@ -258,7 +262,7 @@ impl ClusterMember {
     fn entry(&self) -> MemberEntry {
         let Owner { run_id, name, feed, rpc, version, .. } = self.parts.profile.clone();
         let role = if self.leads() { "leader" } else { "standby" };
-        let next = self.parts.sequencer.lock().next_sequence();
+        let next = self.parts.sequencer.lock().producer.writer.next_sequence();
         let unix = self.parts.shared.clock.now().unix.as_millis();
         let updated = u64::try_from(unix).unwrap_or(u64::MAX);
         MemberEntry { run_id, name, role: role.to_owned(), feed, rpc, version, next, updated }

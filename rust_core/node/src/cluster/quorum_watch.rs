@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use foreseal_chain::Clock;
 use foreseal_replication::quorum::{QuorumFinding, QuorumStore, check_members, compare_hashes, read_hashes};
 
-use super::{ClusterMonitor, interval_thread::IntervalThread};
+use crate::cluster::{cluster_monitor::ClusterMonitor, interval_thread::IntervalThread};
 
 /// Interval between reads of the members' status, and between comparisons of data that seems to differ.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);

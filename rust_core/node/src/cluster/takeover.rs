@@ -6,18 +6,21 @@ use foreseal_replication::{
     quorum::{Acquired, Fence, Observation, Owner, QuorumHead, SilenceReason, chain_hash},
 };
 
-use super::{ClusterError, TakeoverRecord, member::ClusterMember};
-use crate::sequencer::Sequencer;
+use crate::{
+    cluster::{cluster_monitor::TakeoverRecord, member::ClusterMember},
+    control::sequencer::Sequencer,
+    errors::cluster_error::ClusterError,
+};
 
 /// Maximum bytes of records that are read at once.
 const MAX_TAIL_READ: usize = 8 << 20;
 
 impl ClusterMember {
     /// Executes the records of the quorum journal up to the one with number `last`.
-    pub(super) fn catch_up(&mut self, last: u64) -> Result<(), ClusterError> {
+    pub(crate) fn catch_up(&mut self, last: u64) -> Result<(), ClusterError> {
         loop {
-            let next = self.parts.sequencer.lock().next_sequence();
-            if next > last || self.parts.shared.stopping() {
+            let next = self.parts.sequencer.lock().producer.writer.next_sequence();
+            if next > last || self.parts.shared.stop.is_stopping() {
                 return Ok(());
             }
             let records = self.parts.log.read_records(next, MAX_TAIL_READ)?;
@@ -28,15 +31,15 @@ impl ClusterMember {
                 let mut sequencer = self.parts.sequencer.lock();
                 let _working = self.parts.shared.activity.work();
                 // The feed may have delivered it meanwhile.
-                if sequencer.next_sequence() == record.link.sequence {
-                    sequencer.add_record(record)?;
+                if sequencer.producer.writer.next_sequence() == record.link.sequence {
+                    sequencer.producer.writer.add_record(record)?;
                 }
             }
         }
     }
 
     /// Tries to become the owner, and then continues the chain.
-    pub(super) fn take_over(
+    pub(crate) fn take_over(
         &mut self,
         observed: &Observation,
         reason: SilenceReason,
@@ -50,7 +53,7 @@ impl ClusterMember {
         if let Some(head) = head {
             self.catch_up(head.sequence)?;
         }
-        if self.parts.shared.stopping() {
+        if self.parts.shared.stop.is_stopping() {
             return Ok(());
         }
         let owner = Owner { epoch: observed.next_epoch(), ..self.parts.profile.clone() };
@@ -76,7 +79,7 @@ impl ClusterMember {
     }
 
     /// Returns `false` if the journal here has appends that were made after the observation of `head`.
-    pub(super) fn is_current(&self, head: Option<QuorumHead>) -> Result<bool, ClusterError> {
+    pub(crate) fn is_current(&self, head: Option<QuorumHead>) -> Result<bool, ClusterError> {
         let Err(error) = self.check_position(head) else { return Ok(true) };
         // The feed of an owner that writes again may have delivered them. This observation is newer than them.
         let newest = self.parts.log.observe()?.head.map(|entry| entry.head);
@@ -85,7 +88,7 @@ impl ClusterMember {
 
     /// Checks that the journal here does not end after the quorum's.
     fn check_position(&self, head: Option<QuorumHead>) -> Result<(), ClusterError> {
-        let next = self.parts.sequencer.lock().next_sequence();
+        let next = self.parts.sequencer.lock().producer.writer.next_sequence();
         match head {
             Some(head) if next > head.sequence.saturating_add(1) => {
                 Err(ClusterError::LocalAhead { next, head: head.sequence })
@@ -115,9 +118,9 @@ impl ClusterMember {
             let mut sequencer = self.parts.sequencer.lock();
             let _working = self.parts.shared.activity.work();
             self.parts.writer.lock().lead(fence, hash);
-            if sequencer.next_sequence() == next {
-                self.parts.shared.set_leads(true);
-                sequencer.lead().map_err(ClusterError::from)
+            if sequencer.producer.writer.next_sequence() == next {
+                self.parts.shared.leadership.set_leads(true);
+                sequencer.producer.lead().map_err(ClusterError::from)
             } else {
                 Err(ClusterError::Overtaken { sequence: next })
             }
@@ -126,7 +129,7 @@ impl ClusterMember {
             self.resign(&error.to_string());
             return Err(error);
         }
-        self.parts.shared.set_phase(Phase::Producing);
+        self.parts.shared.health.set_phase(Phase::Producing);
         Ok(())
     }
 
@@ -163,10 +166,11 @@ impl ClusterMember {
     /// there is none.
     fn position(&self) -> Result<(u64, Option<B256>), ClusterError> {
         let sequencer = self.parts.sequencer.lock();
-        let hash = sequencer
+        let writer = &sequencer.producer.writer;
+        let hash = writer
             .last_hash(&self.parts.past)
             .map_err(|error| ClusterError::Copy(foreseal_replication::CopyError::Failed(error)))?;
-        Ok((sequencer.next_sequence(), hash))
+        Ok((writer.next_sequence(), hash))
     }
 
     /// Stops producing, and releases the ownership so that another member takes over at once.
@@ -189,7 +193,7 @@ impl ClusterMember {
 /// Makes a sequencer follow another process.
 pub(crate) fn demote(sequencer: &mut Sequencer, reason: &str) {
     tracing::warn!(reason, "this process no longer writes the chain");
-    sequencer.slot = None;
-    sequencer.shared.set_leads(false);
-    sequencer.shared.set_phase(Phase::Disconnected(reason.to_owned()));
+    sequencer.producer.slot = None;
+    sequencer.producer.writer.shared.leadership.set_leads(false);
+    sequencer.producer.writer.shared.health.set_phase(Phase::Disconnected(reason.to_owned()));
 }

@@ -2,7 +2,9 @@
 
 use foreseal_chain::Finality;
 
-use crate::{mining::Mining, production_error::ControlError, sequencer::Sequencer};
+use crate::{
+    control::sequencer::Sequencer, errors::production_error::ControlError, settings::mining::Mining,
+};
 
 impl Sequencer {
     /// Sets the numbers of the safe and the finalized block; `None` leaves a number unchanged. From then on
@@ -11,12 +13,12 @@ impl Sequencer {
     /// # Errors
     /// Returns [`ControlError::Finality`] if a number decreases, or unless finalized <= safe <= latest.
     pub fn set_finality(&mut self, safe: Option<u64>, finalized: Option<u64>) -> Result<(), ControlError> {
-        if self.mining == Mining::Driver {
+        if self.producer.mining == Mining::Driver {
             return Err(ControlError::Refused(
                 "the driver names the safe and the finalized block".to_owned(),
             ));
         }
-        let now = self.chain.finality();
+        let now = self.producer.writer.chain.finality();
         let next = Finality {
             safe: safe.unwrap_or(now.safe),
             finalized: finalized.unwrap_or(now.finalized),
@@ -29,14 +31,14 @@ impl Sequencer {
         if next.finalized < now.finalized {
             return refused("finalized", next.finalized, "go back");
         }
-        if next.safe > self.chain.latest().number() {
+        if next.safe > self.producer.writer.chain.latest().number() {
             return refused("safe", next.safe, "pass the latest block");
         }
         if next.finalized > next.safe {
             return refused("finalized", next.finalized, "pass the safe block");
         }
-        let mut draft = self.draft();
+        let mut draft = self.producer.draft();
         draft.set_finality(next);
-        Ok(self.commit(draft, self.slot)?)
+        Ok(self.producer.commit(draft, self.producer.slot)?)
     }
 }

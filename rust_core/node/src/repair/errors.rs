@@ -6,8 +6,7 @@ use foreseal_chain::datadir::{BackupFailure, DataDirError};
 use foreseal_journal::{JournalError, OfflineError};
 use foreseal_store::StoreError;
 
-use super::SourceError;
-use crate::errors::NodeError;
+use crate::{errors::node_error::NodeError, repair::source::SourceError};
 
 /// Error of a store repair.
 #[derive(Debug, thiserror::Error)]

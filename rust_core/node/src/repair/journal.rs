@@ -6,13 +6,12 @@ use foreseal_chain::{SealedPosition, sealed_until};
 use foreseal_journal::{Identity, JournalReader, JournalReport, RealDisk, check, recorded_end};
 use foreseal_store::Store;
 
-use super::errors::StoreRepairError;
-use crate::chain_loss::ChainLoss;
+use crate::{errors::chain_loss::ChainLoss, repair::errors::StoreRepairError};
 
 const HELP: &str = "see `foreseal journal check`, then `foreseal journal repair`";
 
 /// The journal of a data directory, as a repair finds it.
-pub(super) struct RepairJournal {
+pub(crate) struct RepairJournal {
     folder: PathBuf,
     identity: Identity,
     report: JournalReport,

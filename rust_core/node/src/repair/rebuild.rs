@@ -6,22 +6,23 @@ use foreseal_chain::{SealedPosition, datadir::BackupEnd};
 use foreseal_primitives::ChainSpec;
 use foreseal_store::{Store, StoreError};
 
-use super::{
-    errors::StoreRepairError,
-    plan::{FetchPlan, ProgressCallback, RepairMethod, RepairProgress},
-    source::{Fetcher, SourceError},
-};
 use crate::{
-    errors::NodeError,
-    repair::BlockSource,
+    errors::node_error::NodeError,
+    repair::{
+        errors::StoreRepairError,
+        plan::{FetchPlan, ProgressCallback, RepairMethod, RepairProgress},
+        source::{BlockSource, Fetcher, SourceError},
+    },
     settings::Settings,
-    start::{open_chain, read_store_meta},
-    store_files::open_store_in,
-    store_writer::{StoreObservers, StoreWriter},
+    store::{
+        start::{open_chain, read_store_meta},
+        store_files::open_store_in,
+        store_writer::{StoreObservers, StoreWriter},
+    },
 };
 
 /// Chooses the blocks to fetch. `sealed` are the blocks that the journal seals, the oldest first.
-pub(super) fn plan(
+pub(crate) fn plan_rebuild(
     spec: &ChainSpec,
     genesis: alloy_primitives::B256,
     sealed: &[SealedPosition],
@@ -60,7 +61,7 @@ pub(super) fn plan(
 }
 
 /// A rebuild in progress.
-pub(super) struct Rebuild<'r> {
+pub(crate) struct Rebuild<'r> {
     pub spec: &'r Arc<ChainSpec>,
     pub settings: &'r Settings,
     /// Folder of the new store; it may already hold the backup's store.

@@ -50,7 +50,7 @@ pub enum SourceError {
 }
 
 /// Requests to the other node; their errors name the option `--from`.
-pub(super) struct Fetcher<'s> {
+pub(crate) struct Fetcher<'s> {
     source: &'s mut dyn BlockSource,
 }
 

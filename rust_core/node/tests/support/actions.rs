@@ -167,17 +167,19 @@ impl Run {
                 let now = self.clock.now();
                 self.bench().producer.tick(now, &mut || true).unwrap();
             }
-            Act::Write(change) => self.control(|writer| writer.write(&change)),
+            Act::Write(change) => self.control(|writer| writer.development().write(&change)),
             Act::Mine { blocks, interval } => {
                 let before = self.bench().view().latest().number();
-                self.bench().node.control(|writer| writer.mine(blocks, interval)).unwrap();
+                self.bench().node.develop(|writer| writer.mine(blocks, interval)).unwrap();
                 assert_eq!(self.bench().view().latest().number(), before + blocks);
             }
-            Act::IncreaseTime(seconds) => self.control(|writer| writer.increase_time(seconds).map(|_| ())),
-            Act::SetTime(unix) => self.control(|writer| writer.set_time(unix).map(|_| ())),
+            Act::IncreaseTime(seconds) => {
+                self.control(|writer| writer.development().increase_time(seconds).map(|_| ()))
+            }
+            Act::SetTime(unix) => self.control(|writer| writer.development().set_time(unix).map(|_| ())),
             Act::NextTimestamp { after } => {
                 let timestamp = self.bench().view().latest().block.header.timestamp + after;
-                self.control(|writer| writer.set_next_timestamp(timestamp));
+                self.control(|writer| writer.development().set_next_timestamp(timestamp));
             }
             Act::Unwind { depth } => {
                 let number = self.bench().view().latest().number().saturating_sub(depth);
@@ -191,10 +193,10 @@ impl Run {
                         .push(Arc::new(Transaction::decode(&self.workload.next_transaction()).unwrap()));
                 }
                 let blocks = vec![replacement; depth];
-                self.control(|writer| writer.reorg(&blocks));
+                self.control(|writer| writer.development().reorg(&blocks));
             }
             Act::Snapshot => {
-                let id = self.bench().node.control(Sequencer::snapshot).unwrap();
+                let id = self.bench().node.develop(|writer| writer.snapshot()).unwrap();
                 let at = shown(&self.bench().view());
                 let pooled = self.pooled();
                 self.snapshots.push((id, at, pooled));
@@ -203,8 +205,8 @@ impl Run {
             Act::Finality { safe, finalized } => {
                 self.control(|writer| writer.set_finality(Some(safe), Some(finalized)));
             }
-            Act::Mining(mining) => self.control(|writer| writer.set_mining(mining)),
-            Act::BaseFee(wei) => self.control(|writer| writer.set_base_fee(wei)),
+            Act::Mining(mining) => self.control(|writer| writer.development().set_mining(mining)),
+            Act::BaseFee(wei) => self.control(|writer| writer.development().set_base_fee(wei)),
             Act::Restart => self.restart(),
         }
     }
@@ -213,7 +215,7 @@ impl Run {
         let Some(at) = self.snapshots.len().checked_sub(newest_but + 1) else { return };
         let (id, then, pooled) = self.snapshots[at].clone();
         self.snapshots.truncate(at);
-        let done = self.bench().node.control(|writer| writer.revert(id)).unwrap();
+        let done = self.bench().node.develop(|writer| writer.revert(id)).unwrap();
         if !done {
             return;
         }

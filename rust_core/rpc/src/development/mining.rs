@@ -101,12 +101,13 @@ fn run_order(context: &Context<'_>, order: MiningOrder) -> Result<(), Error> {
 /// Sets automatic mining. When it is turned off, interval mining remains in effect.
 fn set_automine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let enabled: bool = params.required()?;
-    context.node.control(|writer| match (enabled, writer.mining()) {
-        (true, _) => writer.set_mining(Mining::Automatic),
-        (false, Mining::Automatic) => writer.set_mining(Mining::Manual),
-        (false, mining @ (Mining::Manual | Mining::Interval { .. } | Mining::Driver)) => {
-            writer.set_mining(mining)
-        }
+    context.node.control(|writer| {
+        let mining = match (enabled, writer.mining()) {
+            (true, _) => Mining::Automatic,
+            (false, Mining::Automatic) => Mining::Manual,
+            (false, mining @ (Mining::Manual | Mining::Interval { .. } | Mining::Driver)) => mining,
+        };
+        writer.development().set_mining(mining)
     })?;
     Ok(NULL.to_vec())
 }
@@ -120,7 +121,7 @@ fn get_automine(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Er
 fn set_interval(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(seconds) = params.required()?;
     let mining = if seconds == 0 { Mining::Manual } else { Mining::Interval { seconds } };
-    context.node.control(|writer| writer.set_mining(mining))?;
+    context.node.develop(|writer| writer.set_mining(mining))?;
     Ok(NULL.to_vec())
 }
 
@@ -133,25 +134,25 @@ fn get_interval(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Er
 
 fn set_coinbase(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let address: Address = params.required()?;
-    context.node.control(|writer| writer.set_beneficiary(address))?;
+    context.node.develop(|writer| writer.set_beneficiary(address))?;
     Ok(NULL.to_vec())
 }
 
 fn set_base_fee(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(wei) = params.required()?;
-    context.node.control(|writer| writer.set_base_fee(wei))?;
+    context.node.develop(|writer| writer.set_base_fee(wei))?;
     Ok(NULL.to_vec())
 }
 
 fn set_gas_limit(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(gas_limit) = params.required()?;
-    context.node.control(|writer| writer.set_gas_limit(gas_limit))?;
+    context.node.develop(|writer| writer.set_gas_limit(gas_limit))?;
     Ok(b"true".to_vec())
 }
 
 fn set_prev_randao(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let mix_hash: B256 = params.required()?;
-    context.node.control(|writer| writer.set_prev_randao(mix_hash))?;
+    context.node.develop(|writer| writer.set_prev_randao(mix_hash))?;
     Ok(NULL.to_vec())
 }
 

@@ -2,7 +2,6 @@
 
 use alloy_primitives::B256;
 use foreseal_keccak::keccak;
-use foreseal_node::Sequencer;
 use foreseal_primitives::ForkPoint;
 use foreseal_state::BlockHashes;
 
@@ -81,7 +80,7 @@ fn node_info(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error
 
 fn reset(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let _: Option<ResetOptions> = params.optional()?;
-    context.node.control(Sequencer::reset_chain)?;
+    context.node.develop(|writer| writer.reset_chain())?;
     context.development.reset();
     Ok(b"true".to_vec())
 }

@@ -37,7 +37,7 @@ pub const METHODS: &[Method] = &[
 ];
 
 fn snapshot(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let id = context.node.control(foreseal_node::Sequencer::snapshot)?;
+    let id = context.node.develop(|writer| writer.snapshot())?;
     let mut out = Vec::new();
     write_quantity(&mut out, id);
     Ok(out)
@@ -47,7 +47,7 @@ fn snapshot(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
 fn revert(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Amount(id) = params.required()?;
     let reverted = match u64::try_from(id) {
-        Ok(id) => context.node.control(|writer| writer.revert(id))?,
+        Ok(id) => context.node.develop(|writer| writer.revert(id))?,
         Err(_) => false,
     };
     Ok(reverted.to_string().into_bytes())
@@ -86,6 +86,6 @@ fn reorg(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Erro
             .map_err(|error| DevelopmentError::ReorgTransaction { index, why: error.to_string() })?;
         block_transactions.push(Arc::new(transaction));
     }
-    context.node.control(|writer| writer.reorg(&blocks))?;
+    context.node.develop(|writer| writer.reorg(&blocks))?;
     Ok(NULL.to_vec())
 }

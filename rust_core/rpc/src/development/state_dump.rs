@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_node::{DumpedAccount, Sequencer};
+use foreseal_node::DumpedAccount;
 use serde::Deserialize;
 
 use crate::{
@@ -52,7 +52,8 @@ impl From<AccountJson> for DumpedAccount {
 /// Returns the accounts of the block being built as JSON, in hex. Blocks and historical states are not included.
 fn dump_state(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let _: Option<bool> = params.optional()?;
-    let accounts = context.node.control(|writer| Ok((writer.dump_accounts()?, writer.height())));
+    let accounts =
+        context.node.control(|writer| Ok((writer.development().dump_accounts()?, writer.height())));
     let (accounts, height) = accounts?;
     let mut json = Vec::new();
     let mut object = Object::open(&mut json);
@@ -91,6 +92,6 @@ fn load_state(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>,
     let state: StateJson =
         serde_json::from_slice(&state).map_err(|error| DevelopmentError::State(error.to_string()))?;
     let accounts = state.accounts.into_iter().map(|(address, account)| (address, account.into())).collect();
-    context.node.control(|writer: &mut Sequencer| writer.load_accounts(&accounts))?;
+    context.node.develop(|writer| writer.load_accounts(&accounts))?;
     Ok(b"true".to_vec())
 }

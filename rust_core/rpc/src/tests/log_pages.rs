@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_node::{Development, Sequencer};
+use foreseal_node::Development;
 use foreseal_primitives::Transaction;
 use foreseal_testkit::{Contract, TransactionKinds, Wallet, Workload};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -132,16 +132,16 @@ fn happen(bench: &mut Bench, workload: &mut Workload, random: &mut StdRng) -> bo
             let depth = random.random_range(0..=latest.min(3));
             let mut next = || Arc::new(Transaction::decode(&workload.next_transaction()).unwrap());
             let blocks: Vec<_> = (0..depth).map(|_| vec![next(), next()]).collect();
-            bench.api.node().control(|writer| writer.reorg(&blocks)).unwrap();
+            bench.api.node().develop(|writer| writer.reorg(&blocks)).unwrap();
             return depth > 0;
         }
         _ => {
-            let position = bench.api.node().control(Sequencer::snapshot).unwrap();
+            let position = bench.api.node().develop(|writer| writer.snapshot()).unwrap();
             for _ in 0..3 {
                 bench.submit(&workload.next_transaction());
             }
             bench.seal();
-            assert!(bench.api.node().control(|writer| writer.revert(position)).unwrap());
+            assert!(bench.api.node().develop(|writer| writer.revert(position)).unwrap());
             return true;
         }
     }

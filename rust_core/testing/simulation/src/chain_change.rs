@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
-use foreseal_node::{ControlError, Sequencer};
+use foreseal_node::{ControlError, DevelopmentControl, Sequencer};
 use foreseal_primitives::{Change as Write, Override, Transaction};
 use foreseal_state::StateReader;
 
@@ -103,21 +103,21 @@ impl Run {
             }
             ChainChange::Reorg { depth, transactions } => {
                 let blocks = vec![self.next_transactions(transactions)?; depth];
-                self.control(|writer| writer.reorg(&blocks))
+                self.develop(|writer| writer.reorg(&blocks))
             }
-            ChainChange::BaseFee { wei } => self.control(|writer| writer.set_base_fee(wei)),
-            ChainChange::Mine { blocks, interval } => self.control(|writer| writer.mine(blocks, interval)),
+            ChainChange::BaseFee { wei } => self.develop(|writer| writer.set_base_fee(wei)),
+            ChainChange::Mine { blocks, interval } => self.develop(|writer| writer.mine(blocks, interval)),
             ChainChange::Write { balance } => {
                 self.written = true;
                 let change = Override { address: ACCOUNT, change: Write::Balance(U256::from(balance)) };
-                self.control(|writer| writer.write(&change))
+                self.develop(|writer| writer.write(&change))
             }
             ChainChange::Increase { seconds } => {
-                self.control(|writer| writer.increase_time(seconds).map(drop))
+                self.develop(|writer| writer.increase_time(seconds).map(drop))
             }
             ChainChange::Snapshot => {
                 let mut number = None;
-                let done = self.control(|writer| writer.snapshot().map(|id| number = Some(id)));
+                let done = self.develop(|writer| writer.snapshot().map(|id| number = Some(id)));
                 self.snapshots.extend(number.map(|number| (number, self.ledger.clone())));
                 done
             }
@@ -138,7 +138,7 @@ impl Run {
         let (number, then) = self.snapshots[at].clone();
         self.snapshots.truncate(at);
         let mut reverted = false;
-        let done = self.control(|writer| writer.revert(number).map(|done| reverted = done));
+        let done = self.develop(|writer| writer.revert(number).map(|done| reverted = done));
         match done {
             Some(Ok(())) if reverted => ChangeOutcome::Back(then),
             Some(Ok(())) => ChangeOutcome::Rejected,
@@ -156,6 +156,13 @@ impl Run {
         let transactions =
             (used..used + count).filter_map(|nonce| self.senders.create(order(nonce)).map(Arc::new));
         Ok(transactions.collect())
+    }
+
+    fn develop(
+        &mut self,
+        act: impl FnOnce(&mut DevelopmentControl<'_>) -> Result<(), ControlError>,
+    ) -> Option<Result<(), ControlError>> {
+        self.control(|sequencer| act(&mut sequencer.development()))
     }
 
     fn control(

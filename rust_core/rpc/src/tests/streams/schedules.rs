@@ -138,7 +138,7 @@ impl<'b> World<'b> {
                 self.record_chain();
             }
             Act::Reorg => {
-                self.bench.api.node().control(|writer| writer.reorg(&[Vec::new()])).unwrap();
+                self.bench.api.node().develop(|writer| writer.reorg(&[Vec::new()])).unwrap();
                 self.record_chain();
             }
             Act::Poll => drop(self.streams.pump.deliver_next(Duration::ZERO)),

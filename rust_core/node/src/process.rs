@@ -1,0 +1,11 @@
+//! The node as a process: it opens a data directory, starts the threads of its role, and reports its status.
+
+pub(crate) mod cluster_node;
+pub(crate) mod follower_status;
+pub(crate) mod liveness;
+pub(crate) mod manual;
+pub(crate) mod mining_command;
+pub(crate) mod node;
+pub(crate) mod status;
+pub(crate) mod submission;
+pub(crate) mod writer;
