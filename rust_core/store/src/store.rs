@@ -11,14 +11,16 @@ use heed::{Env, RoTxn, RwTxn, WithoutTls};
 use parking_lot::Mutex;
 
 use crate::{
-    block::write::{Indexes, append, prune_steps},
+    block::{
+        SealedBlock,
+        write::{Indexes, append, prune_steps},
+    },
     error::StoreError,
     meta,
     meta::{Progress, StoreOrigin, StoredHead},
     nodes::{NodeWrites, prune_proof_window, replace_versions},
     open::{check_location, open},
     options::StoreOptions,
-    sealed::SealedBlock,
     snapshot::{Snapshot, TransactionInfo},
     state::{StateCache, StateWrites},
     table::Tables,

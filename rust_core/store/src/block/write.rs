@@ -4,13 +4,19 @@ use alloy_primitives::U256;
 use foreseal_primitives::Block;
 use heed::RwTxn;
 
-use super::{BlockRecord, StoredStep, body, log, receipt::StoredReceipt, record, transaction};
+use super::{
+    body, log,
+    receipt::StoredReceipt,
+    record::{self, BlockRecord},
+    sealed::SealedBlock,
+    step::StoredStep,
+    transaction,
+};
 use crate::{
     error::StoreError,
     key,
     log_index::IndexAdditions,
     meta::{Progress, StoredHead},
-    sealed::SealedBlock,
     snapshot::Snapshot,
     table::Tables,
     write_batch::WriteBatch,

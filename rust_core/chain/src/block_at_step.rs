@@ -6,8 +6,10 @@ use alloy_primitives::B256;
 use foreseal_primitives::{Block, StepSignature};
 use imbl::Vector;
 
-use super::StepCursor;
-use crate::executed_block::{ExecutedBlock, Step};
+use crate::{
+    executed_block::{ExecutedBlock, Step},
+    step_cursor::StepCursor,
+};
 
 /// A block after one of its steps, with the metadata of that step.
 #[derive(Clone, Debug)]

@@ -7,8 +7,12 @@ use foreseal_primitives::Account;
 use foreseal_state::{StateError, StateStore, analyze_code};
 use revm_bytecode::Bytecode;
 
-use super::{Values, Version};
-use crate::{error::StoreError, reader::Reader, snapshot::Snapshot};
+use crate::{
+    error::StoreError,
+    reader::Reader,
+    snapshot::Snapshot,
+    state::{Values, Version},
+};
 
 impl From<StoreError> for StateError {
     fn from(error: StoreError) -> Self {

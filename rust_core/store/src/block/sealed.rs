@@ -6,7 +6,8 @@ use alloy_primitives::Bytes;
 use foreseal_primitives::{Block, StateDiff};
 use foreseal_state::StateChanges;
 
-use crate::{block::StoredStep, error::StoreError, meta::Progress, options::StoreOptions};
+use super::step::StoredStep;
+use crate::{error::StoreError, meta::Progress, options::StoreOptions};
 
 /// A sealed block with its steps and state changes. Genesis is block 0, with its allocation as the diff.
 #[derive(Clone, Debug)]

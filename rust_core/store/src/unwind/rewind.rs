@@ -15,13 +15,13 @@ use foreseal_primitives::{AccountDiff, ChangedAccount, StateDiff};
 use foreseal_state::{State, StateChanges, StateError};
 use heed::RwTxn;
 
-use super::{
-    node_key::{self, Kind},
-    replace::replace_versions,
-};
 use crate::{
     error::StoreError,
     key,
+    nodes::{
+        node_key::{self, Kind},
+        replace_versions,
+    },
     reader::Reader,
     snapshot::Snapshot,
     table::{Table, Tables},
