@@ -8,18 +8,13 @@
 //!
 //! A view enters the queue under the same lock under which it becomes the newest one. A reader that takes
 //! both under the lock can determine which entries come after its view. The changes in a view are not
-//! recorded. [`changes`] computes them by comparing a [`StepCursor`] with the view. This works for a consumer that
-//! is one step behind, and for a client that returns after a million blocks.
+//! recorded. [`changes`] computes them by comparing a [`StepCursor`](crate::StepCursor) with the view. This works for a
+//! consumer that is one step behind, and for a client that returns after a million blocks.
 
-mod block_at_step;
 mod changes;
 mod queue;
-mod step_cursor;
 mod step_logs;
 
-pub(crate) use block_at_step::Steps;
-pub use block_at_step::{BlockAtStep, Change};
 pub use changes::{FeedError, FeedPosition, changes, changes_and_seals, cursor_gone, step_at};
 pub use queue::{Entry, EventKind, Feed};
-pub use step_cursor::StepCursor;
 pub use step_logs::{StepLogs, step_with_logs};

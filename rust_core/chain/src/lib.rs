@@ -2,6 +2,7 @@
 
 mod archive;
 mod archive_caches;
+mod block_at_step;
 mod block_counts;
 mod cached_block;
 mod chain;
@@ -24,6 +25,7 @@ mod replay;
 mod sealed;
 mod sealed_chain;
 mod states;
+mod step_cursor;
 mod store_meta;
 mod store_update;
 mod stored;
@@ -31,14 +33,15 @@ mod view;
 mod view_mode;
 
 pub use archive_caches::{ArchiveCaches, CacheSizes};
+pub use block_at_step::{BlockAtStep, Change};
 pub use block_counts::BlockCounts;
 pub use chain::{BranchHashes, Chain, ChainError, ExpiredBlocks, Recorded, Resumed};
 pub use chain_file::{BlockReader, Progress, Report, Summary, count_blocks};
 pub use clock::{Clock, ClockReading, FastClock, SteppedClock, SystemClock};
 pub use executed_block::{ExecutedBlock, Step, Written};
 pub use feed::{
-    BlockAtStep, Change, Entry, EventKind, Feed, FeedError, FeedPosition, StepCursor, StepLogs, changes,
-    changes_and_seals, cursor_gone, step_at, step_with_logs,
+    Entry, EventKind, Feed, FeedError, FeedPosition, StepLogs, changes, changes_and_seals, cursor_gone,
+    step_at, step_with_logs,
 };
 pub use finality::{Finality, FinalityDepth};
 pub use genesis_block::GenesisBlock;
@@ -53,6 +56,7 @@ pub use reorged_blocks::{ReorgedBlock, ReorgedBlocks, UnreplayedJournal};
 pub use replay::{ReplayError, replay};
 pub use sealed::BlockWindow;
 pub use sealed_chain::{SealedPosition, sealed_by, sealed_chain, sealed_until};
+pub use step_cursor::StepCursor;
 pub use store_meta::{InvalidStoreMeta, JournalCheckpoint, StoreMeta};
 pub use store_update::{BlockChanges, ChainMeta, StoreUpdate};
 pub use stored::{NewestStoredBlock, StoredHistory};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 
-use crate::{executed_block::ExecutedBlock, feed::StepCursor};
+use crate::{executed_block::ExecutedBlock, step_cursor::StepCursor};
 
 mod block;
 mod list;

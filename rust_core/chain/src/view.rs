@@ -10,14 +10,15 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use imbl::Vector;
 
 use crate::{
+    block_at_step::Steps,
     block_counts::BlockCounts,
     executed_block::{ExecutedBlock, Step},
-    feed::{StepCursor, Steps},
     hash_index::{HashIndex, Position, STEP_WINDOW},
     header_and_state::HeaderAndState,
     read_mode::ReadMode,
     reorged_blocks::ReorgedBlocks,
     sealed::SealedBlocks,
+    step_cursor::StepCursor,
 };
 
 /// Identifier of a block or step in a request.

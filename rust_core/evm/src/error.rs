@@ -7,7 +7,7 @@ use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 use revm::context_interface::result::{EVMError, InvalidTransaction};
 
-use crate::{interruption::Interruption, trace::TraceLimit};
+use crate::{interruption::Interruption, trace_limit::TraceLimit};
 
 /// Reasons why a block cannot contain a transaction. A rejected transaction leaves no changes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 use revm::database_interface::DBErrorMarker;
 
-use crate::trace::TraceLimit;
+use crate::trace_limit::TraceLimit;
 
 /// Reasons to stop an execution from outside, passed through revm as a database error.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -33,6 +33,7 @@ mod simulate;
 mod slot_prediction;
 mod system_calls;
 mod trace;
+mod trace_limit;
 mod typed_transaction;
 
 pub use access_list::{AccessListOutcome, create_access_list};
@@ -62,6 +63,7 @@ pub use simulate::{
 pub use system_calls::{BlockBody, EndOfBlock, end_block};
 pub use trace::{
     AccountState, CallFrame, CallOptions, FrameKind, FrameLog, Prestate, PrestateOptions, StructLog,
-    StructLogOptions, StructLogSink, Trace, TraceLimit, Tracer, TransactionReplay, halt_message, trace_call,
+    StructLogOptions, StructLogSink, Trace, Tracer, TransactionReplay, halt_message, trace_call,
 };
+pub use trace_limit::TraceLimit;
 pub use typed_transaction::NoRecipient;

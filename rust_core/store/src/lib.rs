@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod block;
+mod cache_sizes;
 mod chunks;
 mod damage;
 mod error;
@@ -18,9 +19,9 @@ mod pages;
 mod read_transaction;
 mod reader;
 mod repair;
-mod sealed;
 mod shared_open;
 mod state;
+mod state_store;
 mod stats;
 mod store;
 mod store_copy;
@@ -32,7 +33,8 @@ pub mod values;
 mod verify;
 mod write_batch;
 
-pub use block::{BlockRecord, BlockWithoutLogs, StoredLog, StoredStep};
+pub use block::{BlockRecord, BlockWithoutLogs, SealedBlock, StoredLog, StoredStep};
+pub use cache_sizes::StateCacheSizes;
 pub use damage::DamageReport;
 pub use error::StoreError;
 pub use log_index::{Criterion, IndexAdditions, LogIndex, LogIndexError, Matches, Next};
@@ -44,8 +46,6 @@ pub use options::StoreOptions;
 pub use pages::{PageFault, ScrubPosition, Scrubbed};
 pub use reader::Reader;
 pub use repair::{DamageSurvey, RewriteStatus};
-pub use sealed::SealedBlock;
-pub use state::StateCacheSizes;
 pub use stats::{Stats, StoreSize, TableStats};
 pub use store::Store;
 pub use store_copy::StoreCopy;

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 
-use crate::state::cache_sizes::StateCacheSizes;
+use crate::cache_sizes::StateCacheSizes;
 
 /// Settings of a store, and the chain that it must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

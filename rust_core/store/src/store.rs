@@ -11,7 +11,10 @@ use heed::{Env, RoTxn, RwTxn, WithoutTls};
 use parking_lot::Mutex;
 
 use crate::{
-    block::write::{Indexes, append, prune_steps},
+    block::{
+        SealedBlock,
+        write::{Indexes, append, prune_steps},
+    },
     error::StoreError,
     meta,
     meta::{Progress, StoreOrigin, StoredHead},
@@ -19,7 +22,6 @@ use crate::{
     open::{check_location, open},
     options::StoreOptions,
     read_transaction::{ReadTransaction, TransactionInfo},
-    sealed::SealedBlock,
     state::{StateCache, StateWrites},
     table::Tables,
 };

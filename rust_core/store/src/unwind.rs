@@ -1,5 +1,7 @@
 //! Unwinding blocks.
 
+mod rewind;
+
 use foreseal_state::StateChanges;
 
 use crate::{
@@ -37,7 +39,7 @@ impl Store {
             if let NodeUnwind::Rewound(back) = &nodes {
                 // Below a cleared location no version records the removal; only the lists do.
                 nodes::prune_proof_window(txn, tables, progress, head.number)?;
-                nodes::rewind(txn, tables, to, back)?;
+                rewind::rewind(txn, tables, to, back)?;
                 progress.proofs_from = to;
             }
             for number in (to + 1..=head.number).rev() {
@@ -61,7 +63,7 @@ impl Store {
         let progress = self.progress()?;
         match progress.head {
             Some(head) if to < progress.proofs_from => {
-                Ok(NodeUnwind::Rewound(nodes::rewind_nodes(&self.reader()?, to, head.number)?))
+                Ok(NodeUnwind::Rewound(rewind::rewind_nodes(&self.reader()?, to, head.number)?))
             }
             _ => Ok(NodeUnwind::Removed),
         }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from architecture.cycles import cycles
 from architecture.python_imports import import_graph
+from architecture.rooms import ROOM_ORDER, UNORDERED, room_cycles, upward_imports
 from architecture.rust_imports import file_graph
 from repository import ROOT
 
@@ -20,11 +21,29 @@ class Unit:
     files: int
     lines: int
     graph: dict[str, set[str]]
+    is_crate: bool = False
 
     @property
     def cycles(self) -> list[list[str]]:
         """The groups of modules that import each other in a circle."""
         return cycles(self.graph)
+
+    @property
+    def room_cycles(self) -> list[list[str]]:
+        """The groups of files and folders of one folder that import each other in a circle; empty for Python."""
+        return room_cycles(self.graph) if self.is_crate else []
+
+    @property
+    def upward_imports(self) -> list[str]:
+        """The imports against the order of the crate's rooms; empty without an order."""
+        order = ROOM_ORDER.get(self.name) if self.is_crate else None
+        return list(upward_imports(self.graph, order)) if order else []
+
+    @property
+    def is_layered(self) -> bool:
+        """True if no import runs up: neither in a circle nor against the order of rooms."""
+        is_exempt = self.name in UNORDERED - ROOM_ORDER.keys()
+        return not (self.cycles or self.upward_imports or (self.room_cycles and not is_exempt))
 
 
 def _count(files: Iterable[Path]) -> tuple[int, int]:
@@ -36,7 +55,10 @@ def crates() -> list[Unit]:
     """Return our crates below `rust_core`."""
     manifests = sorted((ROOT / "rust_core").rglob("Cargo.toml"))
     folders = [file.parent for file in manifests if 'name = "foreseal-' in file.read_text()]
-    return [Unit(folder.name, *_count((folder / "src").rglob("*.rs")), file_graph(folder)) for folder in folders]
+    return [
+        Unit(folder.name, *_count((folder / "src").rglob("*.rs")), file_graph(folder), is_crate=True)
+        for folder in folders
+    ]
 
 
 def packages() -> list[Unit]:

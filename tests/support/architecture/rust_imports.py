@@ -50,6 +50,29 @@ class _Resolver:
         targets = [self.resolve(module, path, frozenset()) for path in (*paths, *module.unnamed)]
         return {target.file for target in targets if target is not None and has_logic(target)}
 
+    def detours(self, module: Module) -> set[RustPath]:
+        """Return the imports of a module that name a re-export of a module above it."""
+        return {
+            path
+            for path in module.imports.values()
+            if len(path) > 1
+            and (holder := self.resolve(module, path[:-1], frozenset())) is not None
+            and holder is not module
+            and module.path[: len(holder.path)] == holder.path
+            and path[-1] in holder.imports
+            and self.resolve(module, path, frozenset()) is not None
+        }
+
+
+def detours(crate: Path) -> set[str]:
+    """Return the imports that go through a module above the importing one, each as `file: path`."""
+    resolver = _Resolver(read_crate(crate))
+    return {
+        f"{module.file.relative_to(crate / 'src')}: {'::'.join(path)}"
+        for module in resolver.by_path.values()
+        for path in resolver.detours(module)
+    }
+
 
 def file_graph(crate: Path) -> dict[str, set[str]]:
     """Return the imports of each file of a crate that defines something, by path below `src`."""

@@ -14,11 +14,8 @@ use alloy_primitives::B256;
 use foreseal_primitives::{ChainSpec, GenesisError};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DirIdentity, GENESIS,
-    checked_file::{self, Checksum},
-    error::DataDirError,
-};
+use super::{checked_file::Checksum, data_dir::GENESIS, error::DataDirError, identity::DirIdentity};
+use crate::datadir::checked_file;
 
 /// Name of the file.
 pub const GENESIS_SUMMARY: &str = "genesis.rules";

@@ -5,8 +5,13 @@ use std::{ops::ControlFlow, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_state::{BlockHashes, StateError};
 
-use super::{BlockAtStep, Change, StepCursor, Steps};
-use crate::{executed_block::ExecutedBlock, reorged_blocks::ReorgedBlock, view::View};
+use crate::{
+    block_at_step::{BlockAtStep, Change, Steps},
+    executed_block::ExecutedBlock,
+    reorged_blocks::ReorgedBlock,
+    step_cursor::StepCursor,
+    view::View,
+};
 
 /// Error of reading the changes after a cursor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,8 +6,13 @@ use alloy_primitives::Log;
 use foreseal_primitives::{LogFilter, log_json_size};
 use foreseal_state::StateError;
 
-use super::{BlockAtStep, FeedError, StepCursor, Steps, cursor_gone, step_at};
-use crate::{history::History, view::View};
+use super::changes::{FeedError, cursor_gone, step_at};
+use crate::{
+    block_at_step::{BlockAtStep, Steps},
+    history::History,
+    step_cursor::StepCursor,
+    view::View,
+};
 
 /// Largest number of logs that are read at a time.
 const PORTION: u64 = 256;

@@ -7,8 +7,8 @@ use foreseal_primitives::{Block, FoundLog, LogFilter};
 use imbl::Vector;
 
 use crate::{
+    block_at_step::Steps,
     executed_block::{ExecutedBlock, Step},
-    feed::Steps,
     memory_size::contents_size,
 };
 

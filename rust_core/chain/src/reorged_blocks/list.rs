@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::Vector;
 
-use super::ReorgedBlock;
+use super::block::ReorgedBlock;
 
 /// Maximum number of reorged blocks in memory; the oldest is evicted first.
 pub(super) const MAX_BLOCKS: usize = 4096;

@@ -11,7 +11,7 @@ use foreseal_primitives::{Block, Flashblock, length_in_block};
 use imbl::Vector;
 
 use super::{
-    ReorgedBlock,
+    block::ReorgedBlock,
     list::{BlockList, MAX_BLOCKS, MAX_BYTES},
 };
 use crate::executed_block::Step;

@@ -15,7 +15,7 @@ use revm::{
     primitives::eip3860::MAX_INITCODE_SIZE,
 };
 
-use super::Surcharge;
+use super::surcharge::Surcharge;
 use crate::context::{EvmContext, EvmError, Frame};
 
 /// Receives the base fee, which other chains burn.

@@ -12,8 +12,12 @@ use foreseal_trie::ordered_trie_root;
 use revm::context_interface::result::ExecutionResult;
 
 use super::{
-    CallStatus, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall, SimulatedResult,
-    block_order::NumberedRequest, transaction::simulated, transfers::Transfers,
+    block_order::NumberedRequest,
+    error::SimulateError,
+    request::{SimulateBase, SimulateOptions, SimulatedCall},
+    result::{CallStatus, SimulatedBlock, SimulatedResult},
+    transaction::simulated,
+    transfers::Transfers,
 };
 use crate::{
     environment,

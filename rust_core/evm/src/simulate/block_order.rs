@@ -2,7 +2,7 @@
 
 use alloy_consensus::Header;
 
-use super::{BlockRequest, SimulateError};
+use super::{error::SimulateError, request::BlockRequest};
 
 /// Seconds between blocks without an explicit time, as on the main network and in geth.
 const BLOCK_TIME: u64 = 12;

@@ -1,8 +1,10 @@
 //! Trace of a request without state changes.
 
 use super::{
-    StructLogSink, Trace, Tracer,
+    options::Tracer,
     recorder::{Recorder, Recording},
+    struct_log::StructLogSink,
+    trace_result::Trace,
 };
 use crate::{
     call::{CallLimits, CallRequest, Simulation},

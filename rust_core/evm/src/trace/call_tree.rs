@@ -19,8 +19,8 @@ use revm_inspectors::tracing::{
 };
 
 use super::{
-    CallOptions,
     error_message::{LastInstruction, error_message},
+    options::CallOptions,
     struct_log::status,
 };
 use crate::context::EvmContext;

@@ -11,7 +11,6 @@
 mod call;
 mod call_tree;
 mod error_message;
-mod limit;
 mod options;
 mod prestate;
 mod recorder;
@@ -22,7 +21,6 @@ mod trace_result;
 pub use call::trace_call;
 pub use call_tree::{CallFrame, FrameKind, FrameLog};
 pub use error_message::halt_message;
-pub use limit::TraceLimit;
 pub use options::{CallOptions, PrestateOptions, StructLogOptions, Tracer};
 pub use prestate::{AccountState, Prestate};
 pub use replay::TransactionReplay;

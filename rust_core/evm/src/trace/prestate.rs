@@ -18,7 +18,7 @@ use revm::{
     state::{Account as EvmAccount, AccountInfo, EvmState},
 };
 
-use super::{PrestateOptions, error_message::LastInstruction, struct_log::status};
+use super::{error_message::LastInstruction, options::PrestateOptions, struct_log::status};
 use crate::{context::EvmContext, execution_state::ExecutionState, interruption::Interruption};
 
 /// Parts of an account; `None` for parts that are not shown.

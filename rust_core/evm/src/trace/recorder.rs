@@ -19,10 +19,11 @@ use revm::{
 use revm_inspectors::tracing::FourByteInspector;
 
 use super::{
-    CallOptions, PrestateOptions, StructLogSink, Trace, TraceLimit, Tracer,
     call_tree::{CallFrame, CallRecorder, Outcome},
+    options::{CallOptions, PrestateOptions, Tracer},
     prestate::PrestateRecorder,
-    struct_log::StructLogRecorder,
+    struct_log::{StructLogRecorder, StructLogSink},
+    trace_result::Trace,
 };
 use crate::{
     context::{EvmContext, EvmError},
@@ -30,6 +31,7 @@ use crate::{
     execution_state::ExecutionState,
     interruption::Interruption,
     optimism::{Surcharge, VAULTS},
+    trace_limit::TraceLimit,
 };
 
 /// The recorder of one tracer.

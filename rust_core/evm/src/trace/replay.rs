@@ -5,8 +5,10 @@ use foreseal_primitives::{ChainSpec, StateDiff, Transaction};
 use foreseal_state::{BlockHashes, StateReader};
 
 use super::{
-    StructLogSink, Trace, Tracer,
+    options::Tracer,
     recorder::{Recorder, Recording},
+    struct_log::StructLogSink,
+    trace_result::Trace,
 };
 use crate::{
     deadline::Deadline,

@@ -20,10 +20,10 @@ use revm::{
 };
 
 use super::{
-    StructLogOptions, TraceLimit,
     error_message::{LastInstruction, error_message, op_name},
+    options::StructLogOptions,
 };
-use crate::context::EvmContext;
+use crate::{context::EvmContext, trace_limit::TraceLimit};
 
 /// Gas refund for an authorization of an existing account: `PER_EMPTY_ACCOUNT_COST - PER_AUTH_BASE_COST`.
 const AUTHORIZATION_REFUND: u64 = 12_500;

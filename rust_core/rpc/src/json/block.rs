@@ -5,9 +5,12 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::B256;
 use foreseal_primitives::Block;
 
-use crate::pace::paced;
-
-use super::{Inclusion, Object, write_data, write_transaction};
+use super::{
+    hex::write_data,
+    object::Object,
+    pace::paced,
+    transaction::{Inclusion, write_transaction},
+};
 
 /// Writes a block, with its transactions in full or as hashes.
 pub fn write_block(out: &mut Vec<u8>, block: &Block, full: bool) {

@@ -2,7 +2,7 @@
 
 use foreseal_chain::StepCursor;
 
-use super::Object;
+use super::object::Object;
 
 /// Writes the position of a step as a cursor.
 pub fn write_cursor(out: &mut Vec<u8>, cursor: &StepCursor) {

@@ -3,10 +3,10 @@
 use foreseal_evm::{CallFrame, FrameKind};
 
 use super::{
-    Object,
     call_frame::{TracePosition, kind_name},
+    object::Object,
 };
-use crate::params::FlatOptions;
+use crate::params::trace::FlatOptions;
 
 /// Returns `true` for a call of a precompiled contract, which Parity omits.
 pub fn is_precompile_call(frame: &CallFrame) -> bool {

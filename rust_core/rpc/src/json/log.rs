@@ -2,7 +2,7 @@
 
 use foreseal_primitives::FoundLog;
 
-use super::{Object, write_data};
+use super::{hex::write_data, object::Object};
 
 /// Writes a log. `removed` means that its block is no longer on the chain.
 pub fn write_log(out: &mut Vec<u8>, found: &FoundLog<'_>, removed: bool) {

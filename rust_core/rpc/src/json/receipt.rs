@@ -5,8 +5,7 @@ use alloy_primitives::{B256, Log};
 use foreseal_evm::optimism::L1Fees;
 use foreseal_primitives::{Block, ChainSpec, DEPOSIT_RECEIPT_VERSION, FoundLog, Receipt, Transaction};
 
-use super::{Object, write_log};
-use crate::pace::paced;
+use super::{log::write_log, object::Object, pace::paced};
 
 /// Fields of a block that its receipts and logs show.
 #[derive(Clone, Copy, Debug)]

@@ -12,9 +12,13 @@ use foreseal_chain::BlockCounts;
 use foreseal_primitives::{Envelope, FoundLog, Receipt, Transaction, log_json_size, receipt_json_size};
 use proptest::prelude::*;
 
-use super::*;
-use crate::answer_size::{
+use super::answer_size::{
     MIN_LOG, MIN_RECEIPT, MIN_TRANSACTION, SizeBounds, min_log_size, min_receipts_size,
+};
+use super::{
+    log::write_log,
+    receipt::{BlockOfReceipt, write_receipt},
+    transaction::{Inclusion, write_transaction},
 };
 
 /// Gas that one transaction may use (EIP-7825), and its costs: intrinsic, of a log, of a topic, of a byte.

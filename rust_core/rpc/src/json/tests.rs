@@ -21,7 +21,13 @@ use foreseal_primitives::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{
+    block::write_block,
+    hex::write_quantity,
+    object::{Object, write_list},
+    receipt::{BlockOfReceipt, write_receipt},
+    transaction::{Inclusion, write_transaction},
+};
 
 const BASE_FEE: u64 = 7;
 

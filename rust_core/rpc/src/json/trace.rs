@@ -8,14 +8,14 @@ use foreseal_evm::{
 };
 
 use super::{
-    Object,
     call_frame::{TracePosition, kind_name},
     flat_calls::{FlatPosition, is_precompile_call, write_flat_call},
-    write_data, write_quantity,
+    hex::{write_data, write_quantity},
+    object::Object,
 };
 use crate::{
-    params::{FlatOptions, NamedTracer},
-    revert,
+    json::revert,
+    params::trace::{FlatOptions, NamedTracer},
 };
 
 /// Initial capacity in bytes for a step without stack, memory or storage.

@@ -5,7 +5,10 @@ use alloy_eips::{Typed2718, eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{B256, U256};
 use foreseal_primitives::{Block, DEPOSIT_RECEIPT_VERSION, Envelope, SignedEnvelope, Transaction, TxDeposit};
 
-use super::{Object, write_data, write_list};
+use super::{
+    hex::write_data,
+    object::{Object, write_list},
+};
 
 /// Position of a transaction in a block; a pooled transaction has none.
 #[derive(Clone, Copy, Debug)]

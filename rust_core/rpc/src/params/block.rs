@@ -6,9 +6,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, Tag, hex,
+    filter::Tag,
+    invalid::{Invalid, Param, Reason},
     value::{field, object, text},
 };
+use crate::params::hex;
 
 /// Length of `0x` and 32 bytes in hex.
 const HASH_LENGTH: usize = 66;

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, StorageWord,
-    value::{field, needed, object},
+    invalid::{Invalid, Param, Reason},
+    value::{StorageWord, field, needed, object},
 };
 
 /// Transaction that may be unsigned and incomplete. Amounts are in wei.

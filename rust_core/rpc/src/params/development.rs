@@ -4,7 +4,11 @@ use alloy_primitives::{B256, Bytes, U256};
 use foreseal_chain::BlockId;
 use serde_json::value::RawValue;
 
-use super::{Invalid, Param, Reason, options::Options, value::list};
+use super::{
+    invalid::{Invalid, Param, Reason},
+    options::Options,
+    value::list,
+};
 
 /// Whole number of at most 256 bits: a JSON integer, or a string of decimal or `0x` digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, hex,
+    invalid::{Invalid, Param, Reason},
     options::Options,
     value::{field, list, object, text},
 };
+use crate::params::hex;
 
 /// Maximum number of addresses, and of topics at one position.
 const MAX_ALTERNATIVES: usize = 1000;

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Bytes, FixedBytes, U256, hex};
 
-use super::Reason;
+use super::invalid::Reason;
 
 /// Returns the digits after `0x`.
 fn digits(text: &str) -> Result<&str, Reason> {

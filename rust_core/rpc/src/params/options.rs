@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason,
+    invalid::{Invalid, Param, Reason},
     value::{entries, field, needed},
 };
 

@@ -7,7 +7,12 @@ use alloy_primitives::{Address, B256, U256};
 use foreseal_evm::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
 use serde_json::value::RawValue;
 
-use super::{Invalid, Param, Reason, StorageWord, hex, options::Options, value::entries};
+use super::{
+    invalid::{Invalid, Param, Reason},
+    options::Options,
+    value::{StorageWord, entries},
+};
+use crate::params::hex;
 
 impl<'a> Param<'a> for StateOverrides {
     fn read(raw: &'a RawValue) -> Result<Self, Invalid> {

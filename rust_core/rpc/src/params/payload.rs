@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param,
+    invalid::{Invalid, Param},
     overrides::WithdrawalObject,
     value::{field, needed, object},
 };

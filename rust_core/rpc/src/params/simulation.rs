@@ -3,7 +3,11 @@
 use foreseal_evm::{BlockOverrides, BlockRequest, SimulatedCall, StateOverrides};
 use serde_json::value::RawValue;
 
-use super::{CallObject, Invalid, Param, Reason, options::Options};
+use super::{
+    call_object::CallObject,
+    invalid::{Invalid, Param, Reason},
+    options::Options,
+};
 
 /// Blocks to simulate, and options.
 #[derive(Clone, Debug, Default)]

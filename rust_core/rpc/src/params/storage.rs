@@ -4,9 +4,10 @@ use alloy_primitives::{Address, U256};
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, hex,
+    invalid::{Invalid, Param, Reason},
     value::{entries, text},
 };
+use crate::params::hex;
 
 /// Hex digits of a 32-byte word.
 const WORD_DIGITS: usize = 64;

@@ -5,8 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason,
-    invalid::shown,
+    invalid::{Invalid, Param, Reason, shown},
     value::{field, needed, object, text},
 };
 

@@ -7,15 +7,29 @@ use foreseal_evm::StateOverrides;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
-use super::*;
-use crate::argument::{Argument, Kind, invalid_values};
+use super::{
+    argument::{Argument, Kind, invalid_values::invalid_values},
+    call_object::CallObject,
+    development::{Amount, Finality, MineOptions, Number, ReorgPairs, ResetOptions},
+    filter::{BlockSelection, Filter, LogQuery, Tag},
+    invalid::{Param, ParamsError},
+    overrides::CallBlock,
+    payload::PayloadAttributes,
+    positional::Params,
+    simulation::Simulation,
+    storage::{StorageKey, StorageRequests},
+    subscription::{Cursor, SubscriptionName},
+    trace::{TraceCallConfig, TraceConfig},
+    typed_data::TypedData,
+    value::{Milliseconds, Password, Percentiles, StorageWord},
+};
 
 const ONE: &[Argument] = &[Argument::required("thing", Kind::Address)];
 
 fn read<T: for<'a> Param<'a>>(value: &str) -> Result<T, String> {
     let json = format!("[{value}]");
     let mut params = Params::parse(json.as_bytes(), "test", ONE).map_err(|e| e.to_string())?;
-    params.required().map_err(|e| crate::rpc_error::RpcError::from(e).message)
+    params.required().map_err(|e| e.to_string())
 }
 
 fn reason<T: for<'a> Param<'a> + std::fmt::Debug>(value: &str) -> String {
@@ -79,7 +93,7 @@ fn params_may_be_absent_or_short_but_not_an_object() {
         assert_eq!(params.optional::<Address>().unwrap(), None, "{json}");
         let mut params = Params::parse(json.as_bytes(), "test", ONE).unwrap();
         let error = params.required::<Address>().unwrap_err();
-        assert_eq!(crate::rpc_error::RpcError::from(error).message, "missing argument 0 (thing)");
+        assert_eq!(error.to_string(), "missing argument 0 (thing)");
     }
     for json in ["{}", "\"0x\"", "7", "[", "\u{0}"] {
         assert_eq!(Params::parse(json.as_bytes(), "test", ONE).unwrap_err(), ParamsError::NotArray, "{json}");

@@ -6,9 +6,9 @@ use foreseal_evm::{BlockOverrides, CallOptions, PrestateOptions, StateOverrides,
 use serde_json::value::RawValue;
 
 use super::{
-    CallBlock, Invalid, Param, Reason,
-    invalid::shown,
+    invalid::{Invalid, Param, Reason, shown},
     options::Options,
+    overrides::CallBlock,
     value::{entries, text},
 };
 

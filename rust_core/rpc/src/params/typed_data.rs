@@ -13,10 +13,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, hex,
-    invalid::shown,
+    invalid::{Invalid, Param, Reason, shown},
     value::{entries, list, text},
 };
+use crate::params::hex;
 
 /// Signing hash of typed data: keccak-256 of 0x19, 0x01, the domain separator and the hash of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::{borrow::Cow, collections::BTreeSet};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::value::RawValue;
 
-use super::{Invalid, Param, Reason, hex};
+use super::invalid::{Invalid, Param, Reason};
+use crate::params::hex;
 
 /// Returns the content of a JSON string, borrowed unless it has escapes.
 pub fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::call_counts::SlowCall;
-use crate::rpc_error::RpcError;
+use crate::errors::rpc_error::RpcError;
 
 /// Initial buffer size for each answer of a batch, in bytes.
 const ANSWER_SIZE: usize = 128;

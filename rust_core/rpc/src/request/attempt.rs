@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::rpc_error::RpcError;
+use crate::errors::rpc_error::RpcError;
 
 /// Maximum size of the parameters in bytes.
 pub const MAX_PARAMS_SIZE: usize = 16 * 1024;

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use super::answers::Answers;
-use super::call_counts::SlowCall;
-use super::caller_budget::{CallerBudget, Refusal};
-use crate::method::Method;
+use super::{
+    answers::Answers,
+    call_counts::SlowCall,
+    caller_budget::{CallerBudget, Refusal},
+};
+use crate::methods::method::Method;
 
 /// Tokens of calls that are not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use alloy_primitives::map::HashMap;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::rpc_error::RpcError;
+use crate::errors::rpc_error::RpcError;
 
 /// Name under which calls of unknown methods are counted: callers could invent any number of names.
 pub(super) const UNKNOWN: &str = "";

@@ -11,22 +11,27 @@ use foreseal_chain::View;
 use parking_lot::RwLock;
 use serde::de::IgnoredAny;
 
-use super::attempt::InlineAttempt;
-use super::backoff::AdaptiveBackoff;
-use super::body_state::BodyState;
-use super::call_counts::{
-    CallCounter, CallMeasurement, CountedCalls, FailedCalls, FailureCounter, SlowCall, UNKNOWN, add_slow,
-};
-use super::call_text::CallText;
-use super::caller_budget::{CallerBudget, Refusal};
-use crate::rpc_error::METHOD_NOT_FOUND;
-use crate::submit::SEND;
-use crate::{
+use super::{
     api::Api,
-    errors::Error,
-    method::{Access, ExecutionMode, Method},
-    rpc_error::RpcError,
+    attempt::InlineAttempt,
+    backoff::AdaptiveBackoff,
+    body_state::BodyState,
+    call_counts::{
+        CallCounter, CallMeasurement, CountedCalls, FailedCalls, FailureCounter, SlowCall, UNKNOWN, add_slow,
+    },
+    call_text::CallText,
+    caller_budget::{CallerBudget, Refusal},
     table::methods,
+};
+use crate::{
+    errors::{
+        error::Error,
+        rpc_error::{METHOD_NOT_FOUND, RpcError},
+    },
+    methods::{
+        method::{Access, ExecutionMode, Method},
+        submit::SEND,
+    },
 };
 
 /// Longest run of a batch before other requests have their turn.

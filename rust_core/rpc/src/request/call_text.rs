@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::envelope::{BorrowedCall, ParsedCall};
-use crate::rpc_error::RpcError;
+use super::envelope::{BorrowedCall, general::ParsedCall};
+use crate::errors::rpc_error::RpcError;
 
 /// One call of a body.
 pub(super) trait CallText<'a> {

@@ -5,16 +5,23 @@ use std::time::{Duration, Instant};
 
 use foreseal_chain::View;
 
-use super::answers::BodyReply;
-use super::backoff::AdaptiveBackoff;
-use super::body_state::{BodyState, Payment};
-use super::call_counts::{CountedCalls, FailedCalls};
-use super::call_runner::{CallRunner, Costs, Slice, Stop, is_json};
-use super::call_text::{CallText, OwnedCall};
-use super::caller_budget::{CallerBudget, Refusal, transport_time};
-use super::envelope::{BodyLimits, CommonBody, parse_any, parse_common};
-use super::pending_body::PendingBody;
-use crate::{api::Api, rpc_error::RpcError};
+use super::{
+    answers::BodyReply,
+    api::Api,
+    backoff::AdaptiveBackoff,
+    body_state::{BodyState, Payment},
+    call_counts::{CountedCalls, FailedCalls},
+    call_runner::{CallRunner, Costs, Slice, Stop, is_json},
+    call_text::{CallText, OwnedCall},
+    caller_budget::{CallerBudget, Refusal, transport_time},
+    envelope::{
+        CommonBody,
+        general::{BodyLimits, parse_any},
+        parse_common,
+    },
+    pending_body::PendingBody,
+};
+use crate::errors::rpc_error::RpcError;
 
 /// Size in bytes above which a body is not parsed for a caller whose budget is exhausted.
 const MAX_EXHAUSTED_BODY: usize = 2 << 10;

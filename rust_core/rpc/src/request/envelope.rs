@@ -1,14 +1,10 @@
 //! Parser of JSON-RPC envelopes. It borrows from the body, and builds no JSON tree.
 //!
 //! [`parse_common`] parses envelopes in their common form. A body outside this subset (escapes,
-//! non-ASCII characters, other members, notifications, other ids) may still be valid: [`parse_any`] accepts every
-//! valid form. Parameters are validated by the method.
+//! non-ASCII characters, other members, notifications, other ids) may still be valid: [`general::parse_any`] accepts
+//! every valid form. Parameters are validated by the method.
 
-mod general;
-
-#[cfg(test)]
-pub use general::MethodCall;
-pub use general::{BodyLimits, ParsedCall, parse_any};
+pub mod general;
 
 /// One call, borrowed from the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +202,10 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::*;
+    use super::{
+        general::{BodyLimits, MethodCall, parse_any},
+        *,
+    };
 
     fn call(body: &str) -> Option<BorrowedCall<'_>> {
         match parse_common(body.as_bytes(), 64, 100)? {

@@ -16,14 +16,19 @@ use bytes::Bytes;
 use foreseal_chain::View;
 use parking_lot::Mutex;
 
-use super::answers::{Answers, BodyReply, HttpStatus};
-use super::body_state::{BodyState, Payment};
-use super::call_runner::{CallRunner, Slice, Stop};
-use super::call_text::{CallText as _, OwnedCall};
-use super::caller_budget::{CallerBudget, Refusal, transport_time};
-use super::submissions::Submissions;
-use crate::submit::SEND;
-use crate::{api::Api, method::Method, rpc_error::RpcError};
+use super::{
+    answers::{Answers, BodyReply, HttpStatus},
+    api::Api,
+    body_state::{BodyState, Payment},
+    call_runner::{CallRunner, Slice, Stop},
+    call_text::{CallText as _, OwnedCall},
+    caller_budget::{CallerBudget, Refusal, transport_time},
+    submissions::Submissions,
+};
+use crate::{
+    errors::rpc_error::RpcError,
+    methods::{method::Method, submit::SEND},
+};
 
 /// Most calls of a body that are started and not answered, so that one batch cannot fill a lane's queue.
 const MAX_STARTED: usize = 32;
@@ -210,7 +215,7 @@ impl PendingBody {
         if !lanes.submit(self, submissions) {
             return false;
         }
-        let method = crate::method(SEND).expect("it is in the table");
+        let method = crate::request::table::method(SEND).expect("it is in the table");
         for index in 0..self.calls.len() {
             state.running.insert(index, (method, begun));
             state.advance();

@@ -13,12 +13,14 @@ use bytes::Bytes;
 use foreseal_pool::UnverifiedTransaction;
 use parking_lot::Mutex;
 
-use super::call_text::{CallText, OwnedCall};
-use crate::{
+use super::{
     api::Api,
-    rpc_error::RpcError,
-    submit::{SEND, admit, read_submission, verify},
-    wait::{PendingVerification, Reply},
+    call_text::{CallText, OwnedCall},
+};
+use crate::{
+    errors::rpc_error::RpcError,
+    methods::submit::{SEND, admit, read_submission, verify},
+    streams::wait::{PendingVerification, Reply},
 };
 
 /// Number of calls in one chunk: recovering their signatures takes half a millisecond.

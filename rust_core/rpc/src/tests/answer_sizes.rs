@@ -7,7 +7,10 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, data, settings};
-use crate::{InlineAttempt, Limits, context::MAX_ATTEMPT_BYTES, table};
+use crate::{
+    context::{call_context::MAX_ATTEMPT_BYTES, limits::Limits},
+    request::{attempt::InlineAttempt, table},
+};
 
 /// Emits empty logs until 65,535 gas is left.
 const EMITTER: [u8; 12] = hex!("5b5f5fa061ffff5a115f5700");

@@ -26,7 +26,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use super::{Bench, settings};
-use crate::{Api, Limits};
+use crate::{context::limits::Limits, request::api::Api};
 use model::{Model, Query, normalized};
 
 /// Code of `resource not found`: also for a view that is gone, and for a pruned proof.

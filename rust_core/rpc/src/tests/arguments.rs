@@ -2,7 +2,14 @@
 
 use proptest::{prelude::*, test_runner::TestRunner};
 
-use crate::{Argument, Kind, Method, argument::invalid_values, methods, params::tests::json_value};
+use crate::{
+    methods::method::Method,
+    params::{
+        argument::{Argument, Kind, invalid_values::invalid_values},
+        tests::json_value,
+    },
+    request::table::methods,
+};
 
 use super::Bench;
 

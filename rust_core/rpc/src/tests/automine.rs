@@ -9,7 +9,7 @@ use foreseal_testkit::Fees;
 use serde_json::{Value, json};
 
 use super::{Bench, raw_params};
-use crate::Api;
+use crate::request::api::Api;
 
 const OTHER_ACCOUNT: Address = Address::repeat_byte(0x77);
 /// Transactions of each sender.

@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 use foreseal_primitives::Block;
 use foreseal_testkit::Contract;
 
-use crate::{Kind, Method, methods};
+use crate::{methods::method::Method, params::argument::Kind, request::table::methods};
 
 use super::arguments::right_value;
 

@@ -8,7 +8,7 @@ use foreseal_testkit::{Contract, Fees};
 use serde_json::{Value, json};
 
 use super::{Bench, data};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 fn trace(bench: &Bench, call: &Value, block: &str, config: &Value) -> Value {
     bench.call("debug_traceCall", &format!("[{call},{block},{config}]"))

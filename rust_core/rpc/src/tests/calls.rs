@@ -6,7 +6,7 @@ use foreseal_testkit::{Contract, Fees, deploy_code};
 use serde_json::json;
 
 use super::{Bench, data};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 fn to(contract: Contract) -> String {
     format!("\"to\":\"{}\"", contract.address())

@@ -4,7 +4,11 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_testkit::Fees;
 use serde_json::{Value, json};
 
-use crate::{Access, Api, ExecutionMode, Limits, methods};
+use crate::{
+    context::limits::Limits,
+    methods::method::{Access, ExecutionMode},
+    request::{api::Api, table::methods},
+};
 
 use super::{Bench, raw_params};
 

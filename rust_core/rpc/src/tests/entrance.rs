@@ -9,8 +9,17 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use crate::{
-    BodyLimits, CallerBudget, Costs, CountedCalls, Entered, Entrance, EntranceLimits, FailedCalls, Lanes,
-    Method, PendingBody, Progress, Refusal, RequestCaller, RpcError, Submissions,
+    errors::rpc_error::RpcError,
+    methods::method::Method,
+    request::{
+        call_counts::{CountedCalls, FailedCalls},
+        call_runner::Costs,
+        caller_budget::{CallerBudget, Refusal},
+        entrance::{Entered, Entrance, EntranceLimits, RequestCaller},
+        envelope::general::BodyLimits,
+        pending_body::{Lanes, PendingBody, Progress},
+        submissions::Submissions,
+    },
 };
 
 const BODY: BodyLimits = BodyLimits { values: 1000, depth: 16, batch: 10 };

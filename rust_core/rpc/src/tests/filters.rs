@@ -6,7 +6,7 @@ use foreseal_testkit::{Contract, Fees, TransactionKinds, Workload};
 use serde_json::{Value, json};
 
 use super::{Bench, data, log_pages::developing};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 fn make(bench: &Bench, method: &str, params: &Value) -> String {
     bench.call(method, &params.to_string()).as_str().unwrap().to_owned()

@@ -13,7 +13,7 @@ use super::{
     processes::{call, changes, follower, read_at_once, try_call},
     settings,
 };
-use crate::{Api, Limits};
+use crate::{context::limits::Limits, request::api::Api};
 
 /// Starts a sequencer and `count` followers.
 fn followed(count: usize) -> (Bench, Vec<Api>) {

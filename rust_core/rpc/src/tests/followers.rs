@@ -18,7 +18,13 @@ use foreseal_testkit::{Fees, MAX_WAIT, TransactionKinds, Wallet, Workload, wait_
 use serde_json::{Value, json};
 
 use super::{Bench, data, pending::queries, processes::follower, raw_params, settings};
-use crate::{Access, Api, Limits, Reply, RpcError, method};
+use crate::{
+    context::limits::Limits,
+    errors::rpc_error::RpcError,
+    methods::method::Access,
+    request::{api::Api, table::method},
+    streams::wait::Reply,
+};
 
 /// Sequencer with a clock that the test controls, and its follower.
 struct Pair {

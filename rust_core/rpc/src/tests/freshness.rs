@@ -11,7 +11,10 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, raw_params, settings};
-use crate::{Limits, PendingCall, Reply};
+use crate::{
+    context::limits::Limits,
+    streams::wait::{PendingCall, Reply},
+};
 
 /// Read calls whose results must not change while production stalls; only the last one reads the pool.
 const READS: [(&str, &str); 9] = [

@@ -17,8 +17,8 @@ use foreseal_state::{NoBlockHashes, State};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    json::{TracePosition, TraceWriter},
-    params::{Param, TraceConfig},
+    json::{call_frame::TracePosition, trace::TraceWriter},
+    params::{invalid::Param, trace::TraceConfig},
 };
 
 /// Folders of the supported tracers.

@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use super::{Bench, data, settings};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 pub fn developing(wallets: u64, limits: Limits) -> Bench {
     let datadir = tempfile::tempdir().unwrap();

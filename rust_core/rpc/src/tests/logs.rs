@@ -7,7 +7,7 @@ use foreseal_testkit::{Contract, Fees, TransactionKinds, Wallet, Workload};
 use serde_json::{Value, json};
 
 use super::{Bench, data};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 /// Signs a call that makes the test contract log `topic`.
 fn log(wallet: &Wallet, nonce: u64, topic: u8) -> Bytes {

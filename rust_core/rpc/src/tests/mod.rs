@@ -9,6 +9,7 @@ mod blocks;
 mod call_traces;
 mod calls;
 mod development;
+mod discover;
 mod entrance;
 mod fees;
 mod filters;
@@ -50,7 +51,12 @@ use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;
 
-use crate::{Api, ExecutionMode, InlineAttempt, Key, Limits, RpcError, table};
+use crate::{
+    context::{keys::Key, limits::Limits},
+    errors::rpc_error::RpcError,
+    methods::method::ExecutionMode,
+    request::{api::Api, attempt::InlineAttempt, table},
+};
 
 fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings {

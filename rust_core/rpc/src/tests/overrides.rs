@@ -5,7 +5,7 @@ use foreseal_testkit::{Contract, assemble};
 use serde_json::{Value, json};
 
 use super::{Bench, data};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 const SOMEONE: &str = "0x00000000000000000000000000000000000000aa";
 

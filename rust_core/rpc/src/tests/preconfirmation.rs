@@ -7,8 +7,13 @@ use serde_json::{Value, json};
 
 use super::{Bench, settings};
 use crate::{
-    Contradiction, InvalidReceipt, InvalidReceiptError, Limits, PreconfirmationReceipt,
-    VerifiedPreconfirmation, contradiction,
+    context::limits::Limits,
+    methods::preconfirmation::{
+        evidence::{Contradiction, contradiction},
+        invalid_receipt::{InvalidReceipt, InvalidReceiptError},
+        receipt::PreconfirmationReceipt,
+        verify::VerifiedPreconfirmation,
+    },
 };
 
 fn receipt_of(bench: &Bench, hash: B256) -> Value {

@@ -15,7 +15,7 @@ use foreseal_node::{Node, NodeEnvironment, Role, Settings};
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::{Api, Limits, RpcError};
+use crate::{context::limits::Limits, errors::rpc_error::RpcError, request::api::Api};
 
 /// Starts a process that follows the sequencer of `bench` through the socket `feed`.
 pub fn follower(bench: &Bench, settings: &Settings, feed: &Path, name: &str) -> Api {

@@ -9,7 +9,7 @@ use foreseal_testkit::{Contract, Fees, TransactionKinds, Wallet, Workload};
 use serde_json::{Value, json};
 
 use super::{Bench, block_calls, raw_params, streams::Streams};
-use crate::{Api, Reply, RpcError};
+use crate::{errors::rpc_error::RpcError, request::api::Api, streams::wait::Reply};
 
 const NULL: Value = Value::Null;
 

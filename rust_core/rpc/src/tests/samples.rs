@@ -12,7 +12,7 @@ use foreseal_primitives::parse_genesis;
 use serde_json::{Value, json};
 
 use super::{Bench, settings};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 /// Returns the folder of the samples: `FORESEAL_EXECUTION_APIS`, or `shared/vectors/execution-apis` next to
 /// the repository.

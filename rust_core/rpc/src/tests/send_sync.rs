@@ -7,7 +7,11 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, data, raw_params};
-use crate::{Method, PendingCall, Reply, RpcError};
+use crate::{
+    errors::rpc_error::RpcError,
+    methods::method::Method,
+    streams::wait::{PendingCall, Reply},
+};
 
 const NAME: &str = "eth_sendRawTransactionSync";
 const TO: Address = Address::repeat_byte(0xaa);

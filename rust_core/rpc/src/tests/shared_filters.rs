@@ -16,7 +16,11 @@ use super::{
     log_pages::developing,
     processes::{call, changes, read_at_once, try_call},
 };
-use crate::{Api, FilterClient, Limits, filters::filter_protocol::FilterRequest};
+use crate::{
+    context::limits::Limits,
+    request::api::Api,
+    streams::filters::{backend::FilterClient, filter_protocol::FilterRequest},
+};
 
 /// Action that runs once, before the next request that advances a filter.
 type Before = Box<dyn FnOnce() + Send>;

@@ -19,7 +19,7 @@ use super::{
     pending::{answers, queries},
     settings,
 };
-use crate::{Limits, RpcError};
+use crate::{context::limits::Limits, errors::rpc_error::RpcError};
 
 /// Number of blocks that stay in memory.
 const RECENT: u64 = 3;

@@ -6,7 +6,14 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_testkit::{Fees, Wallet};
 
 use super::Bench;
-use crate::{Api, BodyProgress, Limits, RpcError, Submissions};
+use crate::{
+    context::limits::Limits,
+    errors::rpc_error::RpcError,
+    request::{
+        api::Api,
+        submissions::{BodyProgress, Submissions},
+    },
+};
 
 type Outcome = Result<bytes::Bytes, RpcError>;
 

@@ -6,7 +6,11 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, data, raw_params};
-use crate::{Error, Reply, RpcError, method};
+use crate::{
+    errors::{error::Error, rpc_error::RpcError},
+    request::table::method,
+    streams::wait::Reply,
+};
 
 const TO: Address = Address::repeat_byte(0xaa);
 

@@ -8,7 +8,7 @@ use foreseal_chain::View;
 use foreseal_testkit::{Contract, TransactionKinds, Workload};
 use serde_json::{Value, json};
 
-use crate::{Kind, methods};
+use crate::{params::argument::Kind, request::table::methods};
 
 use super::{Bench, block_calls};
 

@@ -7,7 +7,7 @@ use foreseal_testkit::{Contract, Fees, TransactionKinds, Workload, deploy_code};
 use serde_json::{Value, json};
 
 use super::{Bench, data};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 /// Sends a call of a contract and pre-confirms it. Returns its hash.
 fn send(bench: &mut Bench, to: impl Into<TxKind>, input: impl Into<Bytes>) -> B256 {

@@ -5,7 +5,7 @@ use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, data};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 /// Creates two senders: one with a nonce gap after its first transaction, one with a contract creation.
 fn bench() -> (Bench, [Wallet; 2]) {

@@ -1,6 +1,6 @@
 //! Index entries of a block, derived from the block itself.
 
-use super::{StoredLog, write::Indexes};
+use super::{log::StoredLog, write::Indexes};
 use crate::{error::StoreError, key, meta::Progress, read_transaction::ReadTransaction};
 
 impl Indexes {

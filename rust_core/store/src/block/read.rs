@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_primitives::{Block, Receipt};
 
-use super::BlockRecord;
+use super::record::BlockRecord;
 use crate::{error::StoreError, read_transaction::ReadTransaction};
 
 /// A stored block without its logs.

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bloom, Log};
 use alloy_rlp::{Decodable, Encodable};
 use foreseal_primitives::{DEPOSIT_TYPE, Receipt};
 
-use super::{BlockRecord, log::StoredLog};
+use super::{log::StoredLog, record::BlockRecord};
 use crate::{error::StoreError, key, read_transaction::ReadTransaction};
 
 /// Highest number of set bits of a bloom that is stored as a list. At two bytes

@@ -4,7 +4,7 @@ use alloy_primitives::Log;
 use foreseal_keccak::keccak;
 use heed::RwTxn;
 
-use super::StoredLog;
+use super::log::StoredLog;
 use crate::{error::StoreError, key, meta::Progress, read_transaction::ReadTransaction, table::Tables};
 
 /// Removes the newest block and its index entries. `progress.head` still names it: the caller updates that.

@@ -4,14 +4,20 @@ use alloy_primitives::U256;
 use foreseal_primitives::Block;
 use heed::RwTxn;
 
-use super::{BlockRecord, StoredStep, body, log, receipt::StoredReceipt, record, transaction};
+use super::{
+    body, log,
+    receipt::StoredReceipt,
+    record::{self, BlockRecord},
+    sealed::SealedBlock,
+    step::StoredStep,
+    transaction,
+};
 use crate::{
     error::StoreError,
     key,
     log_index::IndexAdditions,
     meta::{Progress, StoredHead},
     read_transaction::ReadTransaction,
-    sealed::SealedBlock,
     table::Tables,
     write_batch::WriteBatch,
 };

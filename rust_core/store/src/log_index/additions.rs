@@ -3,7 +3,8 @@
 use alloy_primitives::Log;
 use heed::RwTxn;
 
-use super::{Criterion, LogIndex, LogIndexError, chunk};
+use super::criterion::Criterion;
+use crate::log_index::{LogIndex, LogIndexError, chunk};
 
 /// Logs of one or several blocks that are added to the index: collected, sorted, and written chunk by chunk.
 #[derive(Debug, Default)]

@@ -4,7 +4,8 @@ use alloy_primitives::Log;
 use heed::RoTxn;
 use roaring::RoaringBitmap;
 
-use super::{Criterion, LogIndex, LogIndexError, chunk};
+use super::criterion::Criterion;
+use crate::log_index::{LogIndex, LogIndexError, chunk};
 
 impl LogIndex {
     /// Compares the whole index with `logs`, which are all logs of the chain from ordinal 0 on. After each

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, ops::Bound};
 use alloy_primitives::Log;
 use heed::RwTxn;
 
-use super::{Criterion, LogIndex, LogIndexError, chunk};
+use super::criterion::Criterion;
+use crate::log_index::{LogIndex, LogIndexError, chunk};
 
 impl LogIndex {
     /// Removes every ordinal from `from` on. `logs` are the logs with these

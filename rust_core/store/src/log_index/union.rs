@@ -3,7 +3,8 @@
 use heed::RoTxn;
 use roaring::{MultiOps, RoaringBitmap};
 
-use super::{Criterion, LogIndex, LogIndexError, chunk};
+use super::criterion::Criterion;
+use crate::log_index::{LogIndex, LogIndexError, chunk};
 
 /// A criterion and the first of its chunks that the search has not passed.
 struct UnionMember<'t> {

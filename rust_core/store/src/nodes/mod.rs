@@ -16,12 +16,10 @@ pub(crate) mod node_key;
 mod prune;
 mod read;
 mod replace;
-mod rewind;
 mod unwind;
 mod write;
 
 pub(crate) use prune::prune_proof_window;
 pub(crate) use replace::replace_versions;
-pub(crate) use rewind::{rewind, rewind_nodes};
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::NodeWrites;

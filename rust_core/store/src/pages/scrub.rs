@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::{PageFault, PageItem, PageWalker};
+use super::walk::{PageItem, PageWalker};
+use crate::pages::PageFault;
 use crate::{error::StoreError, store::Store};
 
 /// Position of a scrub pass.

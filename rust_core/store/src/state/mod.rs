@@ -6,19 +6,15 @@
 //! If an account is destroyed, or created over, its storage is not deleted slot by slot. The account gets a
 //! new incarnation instead, which is part of the slots' keys.
 
-pub(crate) mod cache_sizes;
 mod changes;
 pub(crate) mod keys;
 mod read;
 mod state_cache;
-mod store;
 mod unwind;
 pub(crate) mod value;
 mod write;
 
-pub use cache_sizes::StateCacheSizes;
-use read::Version;
-pub(crate) use state_cache::StateCache;
-use state_cache::Values;
+pub(crate) use read::Version;
+pub(crate) use state_cache::{StateCache, Values};
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::StateWrites;

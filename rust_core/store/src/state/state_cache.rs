@@ -7,8 +7,8 @@ use foreseal_cache::{Cache, CacheMetrics};
 use foreseal_primitives::Account;
 use revm_bytecode::Bytecode;
 
-use super::{StateCacheSizes, Version};
-use crate::meta::Progress;
+use super::read::Version;
+use crate::{cache_sizes::StateCacheSizes, meta::Progress};
 
 /// Size in bytes of an analysed code without its bytes and its jump table, on the heap.
 const CODE_OVERHEAD: u64 = 192;

@@ -9,7 +9,11 @@ use foreseal_primitives::{Receipt, Transaction, length_in_block};
 use foreseal_trie::ordered_trie_root;
 use rayon::prelude::*;
 
-use super::{Fault, StorePart, Verifier, fault, readable, sound};
+use super::{
+    Verifier, fault, readable,
+    report::{Fault, StorePart},
+    sound,
+};
 use crate::{
     block::BlockRecord, error::StoreError, key, meta::Progress, read_transaction::ReadTransaction,
     table::Table,

@@ -1,6 +1,6 @@
 //! Check that the store has no entries beyond those of its blocks.
 
-use super::{Fault, Verifier, blocks::ChainTotals, fault, readable};
+use super::{Verifier, blocks::ChainTotals, fault, readable, report::Fault};
 use crate::{error::StoreError, key, meta::Progress, read_transaction::ReadTransaction, table::Table};
 
 impl Verifier<'_> {

@@ -13,7 +13,10 @@ use foreseal_primitives::Account;
 use foreseal_state::{HashedAccount, State, StateError};
 use foreseal_trie::EMPTY_ROOT;
 
-use super::{Fault, PORTION, StorePart, Verifier, fault};
+use super::{
+    PORTION, Verifier, fault,
+    report::{Fault, StorePart},
+};
 use crate::{
     error::StoreError,
     read_transaction::ReadTransaction,

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Log;
 
-use super::{StorePart, Verifier, fault};
+use super::{Verifier, fault, report::StorePart};
 use crate::{error::StoreError, log_index::LogIndexError};
 
 impl Verifier<'_> {

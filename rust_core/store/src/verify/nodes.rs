@@ -9,7 +9,13 @@ use alloy_primitives::{B256, hex};
 use alloy_rlp::Decodable;
 use foreseal_trie::EMPTY_ROOT;
 
-use super::{Fault, PORTION, StorePart, Verifier, fault, node::Node, readable, sound};
+use super::{
+    PORTION, Verifier, fault,
+    node::Node,
+    readable,
+    report::{Fault, StorePart},
+    sound,
+};
 use crate::{
     error::StoreError,
     key,

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Fault, LISTED, StorePart, VerifyProgress, VerifyReport};
+use super::report::{Fault, LISTED, StorePart, VerifyProgress, VerifyReport};
 use crate::{
     error::StoreError,
     pages::{PageFault, ScrubPosition},

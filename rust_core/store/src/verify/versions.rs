@@ -5,7 +5,11 @@ use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_keccak::keccak;
 
-use super::{Fault, PORTION, StorePart, Verifier, fault, sound};
+use super::{
+    PORTION, Verifier, fault,
+    report::{Fault, StorePart},
+    sound,
+};
 use crate::{
     error::StoreError,
     key,

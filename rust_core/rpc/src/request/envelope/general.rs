@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use crate::rpc_error::RpcError;
+use crate::errors::rpc_error::RpcError;
 
 /// Limits of a request body.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ use foreseal_node::import_chain;
 use serde_json::Value;
 
 use super::{Bench, settings};
-use crate::Limits;
+use crate::context::limits::Limits;
 
 /// A node that serves a recorded chain, and what op-geth answered about it.
 struct RecordedChain {

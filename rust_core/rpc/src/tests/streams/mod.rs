@@ -15,7 +15,15 @@ use foreseal_testkit::{TransactionKinds, Workload};
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::{DeliveryPump, Limits, Notification, RpcError, Subscription, Subscriptions};
+use crate::{
+    context::limits::Limits,
+    errors::rpc_error::RpcError,
+    streams::subscriptions::{
+        channels::{Subscription, Subscriptions},
+        notification::Notification,
+        pump::DeliveryPump,
+    },
+};
 
 /// Pump of a bench, and all notices that it has delivered.
 pub(super) struct Streams {

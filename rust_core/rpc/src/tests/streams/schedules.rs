@@ -13,8 +13,11 @@ use serde_json::{Value, json};
 
 use super::Streams;
 use crate::{
-    Limits, Notification, Subscription,
-    subscriptions::{AttemptProgress, SubscriptionAttempt},
+    context::limits::Limits,
+    streams::subscriptions::{
+        channels::{AttemptProgress, Subscription, SubscriptionAttempt},
+        notification::Notification,
+    },
     tests::{Bench, settings},
 };
 

@@ -1,0 +1,5 @@
+//! Resources that a call may use, and its limits.
+
+pub mod call_context;
+pub mod keys;
+pub mod limits;

@@ -1,0 +1,32 @@
+//! Methods by family: one file or folder has the functions of a family and its rows of the method table.
+
+pub mod block_contents;
+pub mod blocks;
+pub mod call_args;
+pub mod calls;
+pub mod chain;
+pub mod cluster;
+pub mod config;
+pub mod development;
+pub mod discover;
+pub mod estimates;
+pub mod fees;
+pub mod fill_transaction;
+pub mod filters;
+pub mod finality;
+pub mod logs;
+pub mod method;
+pub mod panic_guard;
+pub mod preconfirmation;
+pub mod proofs;
+pub mod raw;
+pub mod send_sync;
+pub mod simulate;
+pub mod state;
+pub mod storage_values;
+pub mod submit;
+pub mod subscriptions;
+pub mod traces;
+pub mod transaction_status;
+pub mod transactions;
+pub mod txpool;
