@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 use foreseal_chain::{Chain, replay};
 use foreseal_journal::{RawAppend, Record};
-use foreseal_replication::{
-    ApplyError, CopyError,
-    quorum::{QuorumEntry, QuorumRecord, chain_hash},
-};
+use foreseal_quorum::{QuorumEntry, QuorumRecord, chain_hash};
+use foreseal_replication::{ApplyError, CopyError};
 
 use crate::{chain_draft::ChainDraft, sequencer::Sequencer, step_stamp::StepStamp};
 

@@ -17,11 +17,8 @@ use foreseal_builder::{BuildError, DeferredTransactions, NextBlockAttributes};
 use foreseal_chain::{Chain, ClockReading, FinalityDepth, Recorded, View};
 use foreseal_journal::{Journal, JournalError, JournalReader, LocalJournal, RawAppend, Record};
 use foreseal_pool::PoolSnapshot;
-use foreseal_replication::{
-    Phase, Production,
-    quorum::{QuorumJournal, QuorumWriter, RunId},
-    wire::Welcome,
-};
+use foreseal_quorum::{QuorumJournal, QuorumWriter, RunId};
+use foreseal_replication::{Phase, Production, wire::Welcome};
 use parking_lot::Mutex;
 
 use crate::{

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256};
 use foreseal_chain::View;
-use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus, quorum::QuorumFinding};
+use foreseal_quorum::QuorumFinding;
+use foreseal_replication::{Phase, PoolStart, ScrubStatus, StoreStatus};
 use parking_lot::Mutex;
 
 use crate::{clock_lead::MAX_UNREPORTED, cluster::ClusterStatus};
