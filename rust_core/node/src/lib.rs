@@ -22,6 +22,7 @@ mod import_export;
 mod journal_checkpoints;
 mod liveness;
 mod loss;
+#[cfg(feature = "simulation")]
 mod manual;
 mod member_loop;
 mod memory_budget;

@@ -12,6 +12,7 @@ mod transport;
 pub mod wire;
 
 pub use error::ReplicationError;
+#[cfg(feature = "simulation")]
 pub use follower::ManualFollower;
 pub use follower::{
     ApplyError, CatchingUp, ChainCopy, ConnectionError, CopyError, CopyProgress, FollowerBackend,
@@ -20,6 +21,7 @@ pub use follower::{
 };
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};
+#[cfg(feature = "simulation")]
 pub use server::ManualServer;
 pub use server::{
     ConnectionOrigin, FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, Pace,
