@@ -132,7 +132,7 @@ test-python: build $(VENV)/.dev
 # Crates and folders of an area; an area without PostgreSQL and without the tests of `make nightly` takes under three minutes.
 CRATES_rpc := foreseal-rpc
 CRATES_store := foreseal-journal foreseal-store foreseal-backup
-CRATES_cluster := foreseal-replication
+CRATES_cluster := foreseal-quorum foreseal-replication
 CRATES_optimism := foreseal-engine
 TESTS_rpc := $(addprefix tests/,unit/rpc unit/core integration/core integration/simulate integration/openrpc e2e/rpc)
 TESTS_server := $(addprefix tests/,unit/server unit/supervisor integration/server integration/supervisor e2e/server e2e/workers)

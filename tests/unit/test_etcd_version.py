@@ -7,7 +7,7 @@ import pytest
 from foreseal.etcd_version import OLDEST_ETCD, format_version, parse_version, recommended_flags
 from repository import DOCS, ROOT
 
-_CONSTANT = ROOT / "rust_core/replication/src/quorum/quorum_report.rs"
+_CONSTANT = ROOT / "rust_core/quorum/src/quorum_report.rs"
 _OLDEST = re.compile(r"etcd\s+(\d+\.\d+\.\d+)\s+or\s+newer|older\s+than\s+(\d+\.\d+\.\d+)")
 
 

@@ -7,10 +7,8 @@ use std::{
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
-use foreseal_journal::{
-    Identity, JournalError, JournalOptions, LocalJournal, Record, check, encode_records,
-    simulated::SimulatedDisk,
-};
+use foreseal_journal::{Identity, JournalError, JournalOptions, LocalJournal, Record, check, encode_records};
+use foreseal_simulated_disk::SimulatedDisk;
 
 use crate::{Memory, Target};
 

@@ -7,8 +7,8 @@ use std::{
 
 /// Files and directories.
 ///
-/// [`RealDisk`](crate::RealDisk) is the machine's file system.
-/// [`SimulatedDisk`](crate::simulated::SimulatedDisk) loses data that was not synced.
+/// [`RealDisk`](crate::RealDisk) is the machine's file system. Tests use the `SimulatedDisk` of
+/// `foreseal-simulated-disk`, which loses data that was not synced.
 pub trait Disk: Send + Sync {
     /// Creates the directory and its missing parents, durably. Leaves an existing directory unchanged.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;

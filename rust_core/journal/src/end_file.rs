@@ -340,8 +340,10 @@ pub(crate) fn check_location(file: &dyn DiskFile, path: &Path) -> Result<(), Jou
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
-    use crate::simulated::SimulatedDisk;
+    use crate::real_disk::RealDisk;
 
     fn mark() -> RecordedEnd {
         RecordedEnd {
@@ -385,22 +387,22 @@ mod tests {
 
     #[test]
     fn a_damaged_slot_is_named_and_the_other_slot_read() {
-        let disk = SimulatedDisk::default();
-        let dir = Path::new("data/journal");
+        let folder = tempfile::tempdir().unwrap();
+        let dir = &folder.path().join("journal");
         let state = (EndState::Open, mark().chain(), ChainTip::default());
-        let made = EndFileWriter::take_over(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
+        let made = EndFileWriter::take_over(&RealDisk, dir, None, state, [1; 16], 0).unwrap().mark;
         assert_eq!((made.epoch, made.next), (1, 12));
         let path = end_path(dir);
-        let intact = disk.content(&path).unwrap();
+        let intact = fs::read(&path).unwrap();
         for at in 0..2 * SLOT {
             let mut damaged = intact.clone();
             damaged[at] ^= 1;
-            disk.set_content(&path, &damaged);
-            let content = read_end(&disk, dir).unwrap().unwrap();
+            fs::write(&path, &damaged).unwrap();
+            let content = read_end(&RealDisk, dir).unwrap().unwrap();
             assert_eq!(content.damaged, Some(if at < SLOT { 0 } else { SECTOR }));
             assert_eq!((content.mark.next, content.mark.hash), (12, B256::repeat_byte(1)));
         }
-        disk.set_content(&path, &[0; 2 * SLOT]);
-        assert!(matches!(read_end(&disk, dir), Err(JournalError::EndDamaged { .. })));
+        fs::write(&path, [0; 2 * SLOT]).unwrap();
+        assert!(matches!(read_end(&RealDisk, dir), Err(JournalError::EndDamaged { .. })));
     }
 }

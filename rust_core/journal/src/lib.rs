@@ -26,7 +26,6 @@ mod segment_scanner;
 mod segment_sizes;
 mod segment_writer;
 mod show;
-pub mod simulated;
 
 pub use check::{JournalReport, SegmentFault, StepHead, check};
 pub use disk::{Disk, DiskFile};

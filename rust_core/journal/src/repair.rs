@@ -339,14 +339,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        layout::Identity, local_journal::LocalJournal, options::JournalOptions, record::Record,
-        simulated::SimulatedDisk,
+        layout::Identity, local_journal::LocalJournal, options::JournalOptions, real_disk::RealDisk,
+        record::Record,
     };
 
     #[test]
     fn records_of_a_later_version_are_skipped_only_by_repair() {
-        let disk = Arc::new(SimulatedDisk::default());
-        let dir = Path::new("journal");
+        let folder = tempfile::tempdir().unwrap();
+        let (disk, dir) = (Arc::new(RealDisk), &folder.path().join("journal"));
         let identity = Identity { chain_id: 1, genesis: B256::ZERO };
         let open =
             || LocalJournal::open(dir, disk.clone(), JournalOptions::new(identity, [0; 32])).unwrap().0;

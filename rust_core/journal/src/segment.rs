@@ -114,10 +114,12 @@ fn index(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::{layout::ChainLink, simulated::SimulatedDisk};
+    use crate::{layout::ChainLink, real_disk::RealDisk};
 
     /// A wrong length with a valid checksum allocates no memory.
     #[test]
@@ -126,17 +128,18 @@ mod tests {
         let mut bytes = vec![0; 2048];
         let chain = ChainLink { sequence: 0, previous: B256::ZERO };
         AppendHeader::seal(&mut bytes[512..], chain, 1000, 1, &salt);
-        let disk = SimulatedDisk::default();
-        let (dir, path) = (Path::new("journal"), Path::new("journal/0000000001.segment"));
-        disk.set_content(path, &bytes);
-        let is_complete = SegmentFile::open(&disk, dir, 1).unwrap().append_at(512, &salt).unwrap().is_some();
+        let folder = tempfile::tempdir().unwrap();
+        let (dir, path) = (folder.path(), folder.path().join("0000000001.segment"));
+        fs::write(&path, &bytes).unwrap();
+        let is_complete =
+            SegmentFile::open(&RealDisk, dir, 1).unwrap().append_at(512, &salt).unwrap().is_some();
         assert!(is_complete);
 
         let mut sealed = vec![0; 1 << 20];
         AppendHeader::seal(&mut sealed, chain, 1 << 19, 1, &salt);
         bytes[512..1024].copy_from_slice(&sealed[..512]);
-        disk.set_content(path, &bytes);
-        let mut file = SegmentFile::open(&disk, dir, 1).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        let mut file = SegmentFile::open(&RealDisk, dir, 1).unwrap();
         assert!(AppendHeader::decode(file.read(512, 512).unwrap().unwrap(), &salt).is_some());
         assert!(file.append_at(512, &salt).unwrap().is_none());
         assert_eq!(file.read(2048, 1).unwrap(), None);
@@ -146,9 +149,9 @@ mod tests {
     #[test]
     fn reading_continues_across_windows() {
         let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| i.to_le_bytes()[1]).collect();
-        let disk = SimulatedDisk::default();
-        disk.set_content(Path::new("journal/0000000001.segment"), &bytes);
-        let mut file = SegmentFile::open(&disk, Path::new("journal"), 1).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("0000000001.segment"), &bytes).unwrap();
+        let mut file = SegmentFile::open(&RealDisk, folder.path(), 1).unwrap();
         for (offset, length) in [(0, 100), (1_048_500, 200), (50, 2_000_000), (2_999_999, 1), (0, 3_000_000)]
         {
             let read = file.read(offset, length).unwrap().unwrap();

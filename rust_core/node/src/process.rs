@@ -3,6 +3,7 @@
 pub(crate) mod cluster_node;
 pub(crate) mod follower_status;
 pub(crate) mod liveness;
+#[cfg(feature = "simulation")]
 pub(crate) mod manual;
 pub(crate) mod mining_command;
 pub(crate) mod node;

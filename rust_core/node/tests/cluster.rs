@@ -19,10 +19,8 @@ use foreseal_node::{
     BOUNDS, ClusterRole, ClusterSettings, MemberLoop, Node, NodeEnvironment, QuorumSettings, Settings,
 };
 use foreseal_pool::{DropReason, Status};
-use foreseal_replication::{
-    Phase,
-    quorum::simulated::{FaultRates, SimulatedStore},
-};
+use foreseal_replication::Phase;
+use foreseal_simulated_quorum::{FaultRates, SimulatedStore};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 use support::{
     STEP, fingerprint,

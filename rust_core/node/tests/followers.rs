@@ -7,12 +7,10 @@ mod support;
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use foreseal_chain::{Change, SteppedClock, changes, datadir::DataDirError};
-use foreseal_journal::{
-    RealDisk,
-    simulated::{DiskFault, SimulatedDisk},
-};
+use foreseal_journal::RealDisk;
 use foreseal_node::{Development, Node, NodeError, Role, Settings, StoreSettings};
 use foreseal_replication::Phase;
+use foreseal_simulated_disk::{DiskFault, SimulatedDisk};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload, wait_for};
 use proptest::{
     prelude::*,

@@ -8,9 +8,9 @@ use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_chain::{BlockId, SteppedClock, View};
-use foreseal_journal::simulated::{DiskFault, SimulatedDisk};
 use foreseal_node::{Node, NodeEnvironment};
 use foreseal_replication::SubmitError;
+use foreseal_simulated_disk::{DiskFault, SimulatedDisk};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use support::{Bench, settings};
 

@@ -8,12 +8,10 @@ use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_chain::{Chain, FinalityDepth, SteppedClock, View, replay};
-use foreseal_journal::{
-    Disk, Identity, JournalOptions, LocalJournal,
-    simulated::{DiskFault, SimulatedDisk},
-};
+use foreseal_journal::{Disk, Identity, JournalOptions, LocalJournal};
 use foreseal_node::{ControlError, Development, Sequencer, Settings};
 use foreseal_primitives::Transaction;
+use foreseal_simulated_disk::{DiskFault, SimulatedDisk};
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, OTHER_ACCOUNT, balance, fingerprint, settings};
 

@@ -7,7 +7,7 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::{BlockId, Clock, ResolveError, STEP_WINDOW};
-use foreseal_journal::simulated::SimulatedDisk;
+use foreseal_simulated_disk::SimulatedDisk;
 use foreseal_testkit::{Fees, TransactionKinds, Wallet, Workload};
 use support::{Bench, settings};
 

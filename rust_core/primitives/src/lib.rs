@@ -15,6 +15,7 @@ mod json_size;
 mod l1_fees;
 mod log_filter;
 mod log_search;
+mod loopback;
 mod optimism;
 mod overrides;
 mod receipt;
@@ -38,6 +39,7 @@ pub use json_size::{log_json_size, receipt_json_size, result_json_size, transact
 pub use l1_fees::{DATA_FEE_SCALE, L1_ATTRIBUTES_CONTRACT, L1Fees, OperatorFee};
 pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition};
+pub use loopback::is_loopback;
 pub use op_alloy_consensus::{
     DEPOSIT_TX_TYPE_ID as DEPOSIT_TYPE, L2_TO_L1_MESSAGE_PASSER_ADDRESS as MESSAGE_PASSER, TxDeposit,
 };

@@ -8,7 +8,7 @@ use foreseal_chain::datadir::CopyProgress;
 use foreseal_journal::Identity;
 use foreseal_node::{Role, Settings};
 use foreseal_primitives::ChainSpec;
-use foreseal_replication::quorum::{QuorumKeys, QuorumLog};
+use foreseal_quorum::{QuorumKeys, QuorumLog};
 use foreseal_replication::wire::Ending;
 use foreseal_replication::{FeedAddress, FeedConnector, SnapshotFetchError, fetch_snapshot};
 

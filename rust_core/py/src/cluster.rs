@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foreseal_replication::quorum::{
+use foreseal_quorum::{
     CheckMode, EtcdStore, MemberEntry, Observation, Owner, QuorumHead, QuorumKeys, QuorumLog, check_members,
     read_statuses,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foreseal_node::{ClusterSettings, QuorumSettings};
-use foreseal_replication::quorum::{
+use foreseal_quorum::{
     EtcdClientCertificate, EtcdSettings, EtcdStore, EtcdTls, EtcdUrl, EtcdUser, QuorumStore, check_members,
 };
 use foreseal_replication::{FeedAddress, FeedCredentials};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foreseal_journal::Identity;
 use foreseal_primitives::ChainSpec;
-use foreseal_replication::quorum::{CheckMode, EtcdStore, QuorumStoreError, list_chains};
+use foreseal_quorum::{CheckMode, EtcdStore, QuorumStoreError, list_chains};
 use serde::Deserialize;
 
 use crate::chain_identity::chain_identity;

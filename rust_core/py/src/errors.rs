@@ -8,11 +8,8 @@ use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_loadgen::{LoadError, SigningError, TargetError};
 use foreseal_node::{ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError};
-use foreseal_replication::{
-    ReplicationError, SnapshotFetchError,
-    quorum::{AppendSourceError, ImportError},
-    wire::Ending,
-};
+use foreseal_quorum::{AppendSourceError, ImportError};
+use foreseal_replication::{ReplicationError, SnapshotFetchError, wire::Ending};
 use foreseal_rpc::{InvalidReceiptError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::{PyOSError, PyValueError};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use foreseal_chain::{Clock, SystemClock};
 use foreseal_journal::{Identity, OfflineJournal};
-use foreseal_replication::quorum::{
+use foreseal_quorum::{
     AppendSource, ImportError, ImportMode, JournalExport, JournalTail, QuorumKeys, QuorumLog,
     check_quorum_store, import_journal, write_export,
 };

@@ -1,6 +1,6 @@
 //! JSON of the store of a quorum journal.
 
-use foreseal_replication::quorum::{
+use foreseal_quorum::{
     AppendLatency, CheckMode, EndpointHash, EndpointStatus, QuorumFinding, QuorumMember, QuorumReport,
 };
 use serde_json::{Value, json};

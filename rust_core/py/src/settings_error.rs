@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use foreseal_engine::SecretError;
 use foreseal_primitives::GenesisError;
+use foreseal_quorum::{EtcdSetupError, InvalidEtcdUrl};
 use foreseal_replication::InvalidFeedAddress;
-use foreseal_replication::quorum::{EtcdSetupError, InvalidEtcdUrl};
 
 use crate::accounts::AccountsError;
 use crate::log::LogLevelError;

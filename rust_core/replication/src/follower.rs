@@ -14,6 +14,7 @@ mod chain_copy;
 mod client;
 mod follower_backend;
 mod follower_profile;
+#[cfg(feature = "simulation")]
 mod manual_follower;
 mod outbox;
 mod pending_requests;
@@ -30,6 +31,7 @@ pub use chain_copy::{ApplyError, ChainCopy, CopyError, CopyProgress, RestartCaus
 pub use client::{FollowerClient, FollowerConfig};
 pub use follower_backend::FollowerBackend;
 pub use follower_profile::FollowerProfile;
+#[cfg(feature = "simulation")]
 pub use manual_follower::ManualFollower;
 pub use outbox::{SubmissionCallback, SubmissionHandle};
 pub use sequencer_status::CatchingUp;

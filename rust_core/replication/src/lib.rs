@@ -3,10 +3,8 @@
 mod error;
 mod follower;
 mod log_limiter;
-mod loopback;
 mod phase;
 mod production;
-pub mod quorum;
 mod server;
 mod store_status;
 mod submit_error;
@@ -14,16 +12,20 @@ mod transport;
 pub mod wire;
 
 pub use error::ReplicationError;
+#[cfg(feature = "simulation")]
+pub use follower::ManualFollower;
 pub use follower::{
     ApplyError, CatchingUp, ChainCopy, ConnectionError, CopyError, CopyProgress, FollowerBackend,
-    FollowerClient, FollowerConfig, FollowerProfile, ManualFollower, RestartCause, SharedStoreChain,
-    SnapshotFetchError, SubmissionCallback, SubmissionHandle, Upstream, WorkerChainConfig, fetch_snapshot,
+    FollowerClient, FollowerConfig, FollowerProfile, RestartCause, SharedStoreChain, SnapshotFetchError,
+    SubmissionCallback, SubmissionHandle, Upstream, WorkerChainConfig, fetch_snapshot,
 };
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};
+#[cfg(feature = "simulation")]
+pub use server::ManualServer;
 pub use server::{
-    ConnectionOrigin, FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, ManualServer,
-    Pace, RingLimits, SequencerBackend, SnapshotSource,
+    ConnectionOrigin, FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, Pace,
+    RingLimits, SequencerBackend, SnapshotSource,
 };
 pub use store_status::{ScrubStatus, StoreStatus};
 pub use submit_error::SubmitError;

@@ -14,6 +14,7 @@ mod feed_server;
 mod feed_source;
 mod follower_session;
 mod frame_log;
+#[cfg(feature = "simulation")]
 mod manual_server;
 mod pace;
 mod peers;
@@ -30,6 +31,7 @@ pub use connection_origin::ConnectionOrigin;
 pub use feed_server::FeedServer;
 pub use feed_source::{FeedConfig, FeedSource};
 pub use frame_log::{FrameLog, LogStatus, RingLimits};
+#[cfg(feature = "simulation")]
 pub use manual_server::ManualServer;
 pub use pace::Pace;
 pub use peers::FollowerStatus;

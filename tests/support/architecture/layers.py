@@ -16,6 +16,7 @@ CRATES = {
     "builder": 5,
     "conformance": 5,
     "chain": 6,
+    "quorum": 7,
     "replication": 7,
     "node": 8,
     "backup": 8,

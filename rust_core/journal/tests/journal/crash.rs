@@ -1,10 +1,8 @@
 //! Acknowledged appends survive a crash at every point, power loss, and a full or failing disk.
 
 use crate::plan::{Blocks, dir, noise, open, plan, read, records};
-use foreseal_journal::{
-    JournalError, LocalJournal,
-    simulated::{DiskFault, SimulatedDisk},
-};
+use foreseal_journal::{JournalError, LocalJournal};
+use foreseal_simulated_disk::{DiskFault, SimulatedDisk};
 use proptest::prelude::*;
 
 /// Appends the rest of the plan until an append fails. Returns the number of acknowledged appends of the

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::plan::{Blocks, damage, dir, end_path, noise, open, path, read, written};
-use foreseal_journal::{Disk as _, JournalError, JournalPosition, plan_repair, simulated::SimulatedDisk};
+use foreseal_journal::{Disk as _, JournalError, JournalPosition, plan_repair};
+use foreseal_simulated_disk::SimulatedDisk;
 use proptest::prelude::*;
 
 /// Number of segments of the written journal; then the offset of its last append and the end of that append.

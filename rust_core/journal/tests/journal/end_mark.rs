@@ -6,8 +6,8 @@ use crate::plan::{Blocks, IDENTITY, damage, dir, end_path, noise, open, path, re
 use foreseal_journal::{
     EndState, JournalError, JournalOptions, JournalPosition, LocalJournal, RealDisk, check, plan_acceptance,
     plan_repair,
-    simulated::{DiskFault, SimulatedDisk},
 };
+use foreseal_simulated_disk::{DiskFault, SimulatedDisk};
 
 /// The written journal, closed cleanly.
 fn closed() -> (SimulatedDisk, Vec<Blocks>) {

@@ -1,7 +1,8 @@
 //! Encoded appends: they equal the appended ones, from any starting point.
 
 use crate::plan::{open, records};
-use foreseal_journal::{RawAppend, simulated::SimulatedDisk};
+use foreseal_journal::RawAppend;
+use foreseal_simulated_disk::SimulatedDisk;
 
 /// Enough for several segments.
 const APPENDS: usize = 40;

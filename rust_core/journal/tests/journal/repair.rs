@@ -7,9 +7,9 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::{
     JournalError, JournalPosition, JournalReport, LocalJournal, Record, check, plan_repair,
-    simulated::{DiskFault, SimulatedDisk},
 };
 use foreseal_primitives::{BlockBytes, Flashblock};
+use foreseal_simulated_disk::{DiskFault, SimulatedDisk};
 
 fn report(disk: &SimulatedDisk) -> JournalReport {
     let operations = disk.operations();

@@ -9,7 +9,7 @@ use std::{
 };
 
 use foreseal_chain::Clock;
-use foreseal_replication::quorum::{BEAT_INTERVAL, BeatSender};
+use foreseal_quorum::{BEAT_INTERVAL, BeatSender};
 use parking_lot::Mutex;
 
 use crate::cluster::interval_thread::IntervalThread;

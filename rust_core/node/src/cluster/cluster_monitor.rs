@@ -8,11 +8,8 @@ use std::{
     time::Duration,
 };
 
-use foreseal_replication::{
-    FollowerClient,
-    quorum::{Owner, QuorumFinding, QuorumHead, QuorumHealth},
-    wire::OwnerReport,
-};
+use foreseal_quorum::{Owner, QuorumFinding, QuorumHead, QuorumHealth};
+use foreseal_replication::{FollowerClient, wire::OwnerReport};
 use parking_lot::Mutex;
 
 /// Role of a process in its cluster.

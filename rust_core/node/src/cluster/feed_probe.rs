@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use foreseal_replication::{FeedAddress, quorum::FeedPort};
+use foreseal_quorum::FeedPort;
+use foreseal_replication::FeedAddress;
 
 /// Time for an answer; a host that is gone does not answer at all.
 const TIMEOUT: Duration = Duration::from_millis(50);

@@ -3,13 +3,11 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use foreseal_journal::JournalReader;
-use foreseal_replication::{
-    FeedAddress, FollowerClient,
-    quorum::{
-        BeatSender, FeedPort, MemberClocks, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter,
-        Silence, SilenceDetector, SilenceReason,
-    },
+use foreseal_quorum::{
+    BeatSender, FeedPort, MemberClocks, MemberEntry, Observation, Owner, QuorumLog, QuorumWriter, Silence,
+    SilenceDetector, SilenceReason,
 };
+use foreseal_replication::{FeedAddress, FollowerClient};
 use parking_lot::Mutex;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::ClockReading;
-use foreseal_replication::quorum::BeatSender;
+use foreseal_quorum::BeatSender;
 use parking_lot::Mutex;
 
 use crate::{

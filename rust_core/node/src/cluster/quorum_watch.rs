@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use foreseal_chain::Clock;
-use foreseal_replication::quorum::{QuorumFinding, QuorumStore, check_members, compare_hashes, read_hashes};
+use foreseal_quorum::{QuorumFinding, QuorumStore, check_members, compare_hashes, read_hashes};
 
 use crate::cluster::{cluster_monitor::ClusterMonitor, interval_thread::IntervalThread};
 
@@ -70,7 +70,7 @@ impl QuorumWatch {
 
 #[cfg(test)]
 mod tests {
-    use foreseal_replication::quorum::simulated::{FaultRates, SimulatedStore};
+    use foreseal_simulated_quorum::{FaultRates, SimulatedStore};
 
     use super::*;
 

@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 use foreseal_chain::{Chain, replay};
 use foreseal_journal::{RawAppend, Record};
-use foreseal_replication::{
-    ApplyError, CopyError, Production,
-    quorum::{QuorumEntry, QuorumRecord, chain_hash},
-};
+use foreseal_quorum::{QuorumEntry, QuorumRecord, chain_hash};
+use foreseal_replication::{ApplyError, CopyError, Production};
 
 use crate::produce::{chain_draft::ChainDraft, chain_writer::ChainWriter, step_stamp::StepStamp};
 

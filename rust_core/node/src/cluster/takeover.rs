@@ -1,10 +1,8 @@
 //! The change of the leader: catch up with the quorum, acquire the ownership, produce; or give it up.
 
 use alloy_primitives::B256;
-use foreseal_replication::{
-    Phase,
-    quorum::{Acquired, Fence, Observation, Owner, QuorumHead, SilenceReason, chain_hash},
-};
+use foreseal_quorum::{Acquired, Fence, Observation, Owner, QuorumHead, SilenceReason, chain_hash};
+use foreseal_replication::Phase;
 
 use crate::{
     cluster::{cluster_monitor::TakeoverRecord, member::ClusterMember},

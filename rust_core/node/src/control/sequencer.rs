@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use foreseal_chain::ClockReading;
-use foreseal_replication::{Phase, quorum::QuorumWriter};
+use foreseal_quorum::QuorumWriter;
+use foreseal_replication::Phase;
 use parking_lot::Mutex;
 
 use crate::{

@@ -1,9 +1,7 @@
 //! Errors of a member of a cluster.
 
-use foreseal_replication::{
-    CopyError,
-    quorum::{FenceError, QuorumStoreError, TailError},
-};
+use foreseal_quorum::{FenceError, QuorumStoreError, TailError};
+use foreseal_replication::CopyError;
 
 use crate::errors::production_error::ProductionError;
 

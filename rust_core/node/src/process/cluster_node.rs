@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use foreseal_replication::{FollowerStatus, quorum::RunId, wire::FollowerRole};
+use foreseal_quorum::RunId;
+use foreseal_replication::{FollowerStatus, wire::FollowerRole};
 
 use crate::{
     cluster::{

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_replication::{FeedAddress, ManualFollower, ManualServer, RingLimits};
+use foreseal_replication::{FeedAddress, FollowerClient, ManualFollower, ManualServer, RingLimits};
 
 use crate::{
     cluster::member_loop::MemberLoop,
@@ -40,6 +40,14 @@ impl Node {
     ) -> Result<Option<MemberLoop>, NodeError> {
         self.shared.publication.set_watcher(watcher);
         self.begin_member(Some(ring))
+    }
+
+    /// Returns the client that follows another process, even while it has nothing to follow.
+    fn upstream(&self) -> Option<&Arc<FollowerClient>> {
+        match &self.part {
+            NodeRole::Writer(writing) => writing.upstream.get(),
+            NodeRole::Follower(following) => Some(following),
+        }
     }
 
     /// Returns the addresses of the feed that a member or a replica wants to follow now, in the order in which

@@ -390,14 +390,6 @@ impl Node {
         }
     }
 
-    /// Returns the client that follows another process, even while it has nothing to follow.
-    pub(crate) fn upstream(&self) -> Option<&Arc<FollowerClient>> {
-        match &self.part {
-            NodeRole::Writer(writing) => writing.upstream.get(),
-            NodeRole::Follower(following) => Some(following),
-        }
-    }
-
     /// Returns `true` if submissions are answered by another process.
     pub fn forwards_submissions(&self) -> bool {
         !self.shared.leadership.leads()

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use foreseal_chain::View;
-use foreseal_replication::{Phase, PoolStart, StoreStatus, quorum::QuorumFinding};
+use foreseal_quorum::QuorumFinding;
+use foreseal_replication::{Phase, PoolStart, StoreStatus};
 
 use crate::{clock::clock_lead::MAX_UNREPORTED, cluster::cluster_monitor::ClusterStatus};
 

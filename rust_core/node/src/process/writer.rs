@@ -13,11 +13,11 @@ use foreseal_chain::{
 };
 use foreseal_journal::{Identity, JournalReader};
 use foreseal_primitives::ChainSpec;
+use foreseal_quorum::{BEAT_INTERVAL, Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId};
 use foreseal_replication::{
     FeedAddress, FeedConfig, FeedConnector, FeedSecurity, FeedServer, FeedSource, FollowerClient,
     FollowerConfig, FollowerProfile, FrameLog, ListenerLimits, Pace, Phase, PoolStart, RingLimits,
     SnapshotSource, Upstream,
-    quorum::{BEAT_INTERVAL, Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId},
     wire::{FollowerRole, Welcome},
 };
 use foreseal_store::Store;

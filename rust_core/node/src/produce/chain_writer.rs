@@ -12,7 +12,7 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_chain::{Chain, ClockReading, View};
 use foreseal_journal::{Journal, JournalError, JournalReader, LocalJournal, RawAppend, Record};
-use foreseal_replication::quorum::{QuorumJournal, QuorumWriter, RunId};
+use foreseal_quorum::{QuorumJournal, QuorumWriter, RunId};
 use parking_lot::Mutex;
 
 use crate::{

@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use foreseal_replication::{FeedAddress, FeedCredentials, ListenerLimits, quorum::QuorumStore};
+use foreseal_quorum::QuorumStore;
+use foreseal_replication::{FeedAddress, FeedCredentials, ListenerLimits};
 
 /// Settings of a node that works with other machines. The default works alone.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_chain::{BlockWindow, Clock, FinalityDepth, SteppedClock, View};
-use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{ControlError, Development, Mining, Role, Sequencer, Settings, StoreSettings};
 use foreseal_primitives::{Change, Override, Transaction};
+use foreseal_simulated_disk::SimulatedDisk;
 use foreseal_testkit::{Contract, TransactionKinds, Wallet, Workload};
 use proptest::prelude::*;
 

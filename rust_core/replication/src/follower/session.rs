@@ -213,6 +213,7 @@ impl Session {
     }
 
     /// Returns the sequence number of the append that is applied next; `None` before the chain is loaded.
+    #[cfg(feature = "simulation")]
     pub fn next(&self) -> Option<u64> {
         self.chain.progress().map(|progress| progress.next)
     }
@@ -223,6 +224,7 @@ impl Session {
     }
 
     /// Returns `true` if the backlog is applied, so that new views are published.
+    #[cfg(feature = "simulation")]
     pub fn is_live(&self) -> bool {
         self.live
     }

@@ -49,18 +49,8 @@ pub(super) fn serve(
     }
 }
 
-/// Reads the greeting. Sends the reason if the follower cannot be served.
-pub(super) fn greet(
-    source: &FeedSource,
-    origin: ConnectionOrigin,
-    input: &mut impl Read,
-    out: &mut impl Write,
-) -> Result<Arc<Peer>, DisconnectReason> {
-    dismissing(read_first(input).and_then(|first| admit(source, first, origin)), out)
-}
-
 /// Reads the first frame of a connection.
-fn read_first(input: &mut impl Read) -> Result<Request, DisconnectReason> {
+pub(super) fn read_first(input: &mut impl Read) -> Result<Request, DisconnectReason> {
     let Some((kind, body)) = read_frame(input, MAX_GREETING_SIZE)? else {
         return Err(DisconnectReason::Closed);
     };
@@ -72,7 +62,8 @@ fn read_first(input: &mut impl Read) -> Result<Request, DisconnectReason> {
     }
 }
 
-fn admit(
+/// Returns the follower whose greeting is the first frame, unless it cannot be served.
+pub(super) fn admit(
     source: &FeedSource,
     first: Request,
     origin: ConnectionOrigin,
@@ -141,6 +132,7 @@ impl<W: Write> FollowerSession<W> {
     }
 
     /// Returns `true` if the backlog has been sent and new events are sent as they happen.
+    #[cfg(feature = "simulation")]
     pub fn is_live(&self) -> bool {
         matches!(self.stage, Stage::Live)
     }

@@ -7,8 +7,9 @@ use std::{
 
 use super::{
     ConnectionOrigin, FeedSource,
+    disconnect_reason::dismissing,
     feed_source::Registration,
-    follower_session::{FollowerSession, greet},
+    follower_session::{FollowerSession, admit, read_first},
     peers::Peer,
     request_reader::RequestReader,
 };
@@ -33,8 +34,8 @@ impl ManualServer {
         out: Box<dyn Write>,
     ) -> Result<Self, String> {
         let mut out = BufWriter::new(out);
-        let greeted = greet(source, ConnectionOrigin::Local, &mut input, &mut out);
-        let peer = greeted.map_err(|left| left.to_string())?;
+        let admitted = read_first(&mut input).and_then(|first| admit(source, first, ConnectionOrigin::Local));
+        let peer = dismissing(admitted, &mut out).map_err(|left| left.to_string())?;
         let (registration, requests) =
             (Registration::new(source, peer.clone()), Arc::<RequestReader>::default());
         let session = FollowerSession::new(registration, out, requests.clone());

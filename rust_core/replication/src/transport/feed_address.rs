@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use crate::loopback::is_loopback;
+use foreseal_primitives::is_loopback;
 
 /// Address at which a sequencer serves its feed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,10 +1,8 @@
 //! The node in a cluster: its status, and the planned handover.
 
 use foreseal_node::{ClusterStatus, QuorumStatus, TakeoverRecord};
-use foreseal_replication::{
-    FollowerStatus,
-    quorum::{QuorumFinding, QuorumHead},
-};
+use foreseal_quorum::{QuorumFinding, QuorumHead};
+use foreseal_replication::FollowerStatus;
 use serde_json::Value;
 
 use super::method::{Access, Method};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foreseal_chain::Clock;
-use foreseal_journal::simulated::{DiskFault, SimulatedDisk};
 use foreseal_replication::SubmitError;
+use foreseal_simulated_disk::{DiskFault, SimulatedDisk};
 use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Acts of the simulation, and schedules of them.
 
-use foreseal_journal::simulated::DiskFault;
 use foreseal_node::InspectionPoint;
+use foreseal_simulated_disk::DiskFault;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{

@@ -1,8 +1,8 @@
 //! Events of a cluster run, and schedules of them.
 
-use foreseal_journal::simulated::DiskFault;
 use foreseal_node::InspectionPoint;
-use foreseal_replication::quorum::simulated::FaultRates;
+use foreseal_simulated_disk::DiskFault;
+use foreseal_simulated_quorum::FaultRates;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{action::ProcessEnd, world::OperationClass};

@@ -35,7 +35,7 @@ impl ClusterWorld {
         self.full_until.set(0);
         self.quorum.restore_majority();
         self.quorum.disarm();
-        self.quorum.set_faults(foreseal_replication::quorum::simulated::FaultRates::default());
+        self.quorum.set_faults(foreseal_simulated_quorum::FaultRates::default());
         self.quorum.deliver_late();
         self.read_history();
         for station in &self.stations {

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use alloy_primitives::B256;
-use foreseal_replication::quorum::{
-    Owner, QuorumEntry, QuorumHead, QuorumKeys, QuorumRecord, simulated::HistoryEntry,
-};
+use foreseal_quorum::{Owner, QuorumEntry, QuorumHead, QuorumKeys, QuorumRecord};
+use foreseal_simulated_quorum::HistoryEntry;
 
 use crate::ledger::Check;
 

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Bytes, TxKind, U256};
 use foreseal_node::Sent;
-use foreseal_replication::quorum::{QuorumRequest, QuorumStore};
+use foreseal_quorum::{QuorumRequest, QuorumStore};
 use foreseal_state::StateReader;
 use foreseal_testkit::Fees;
 

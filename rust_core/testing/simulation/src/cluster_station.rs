@@ -10,9 +10,9 @@ use std::{
 };
 
 use alloy_primitives::keccak256;
-use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{ClusterSettings, InspectionPoint, MemberLoop, Node, Randomness, Role, Settings};
 use foreseal_replication::{FeedAddress, ManualFollower, ManualServer};
+use foreseal_simulated_disk::SimulatedDisk;
 
 use crate::{
     action::{ProcessEnd, Setup},

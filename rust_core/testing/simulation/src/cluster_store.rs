@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use foreseal_replication::quorum::{
+use foreseal_quorum::{
     KeyOperation, KeyValue, Owner, QuorumRequest, QuorumResponse, QuorumStore, QuorumStoreError, RunId,
 };
 

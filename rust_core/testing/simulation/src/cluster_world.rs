@@ -10,10 +10,9 @@ use std::{
 
 use foreseal_chain::datadir::genesis_hash;
 use foreseal_journal::Identity;
-use foreseal_replication::{
-    RingLimits,
-    quorum::{QuorumKeys, simulated::SimulatedStore},
-};
+use foreseal_quorum::QuorumKeys;
+use foreseal_replication::RingLimits;
+use foreseal_simulated_quorum::SimulatedStore;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 

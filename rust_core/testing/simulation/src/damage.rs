@@ -9,8 +9,9 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_journal::{JournalError, simulated::SimulatedDisk};
+use foreseal_journal::JournalError;
 use foreseal_node::{NodeError, Settings, StartError};
+use foreseal_simulated_disk::SimulatedDisk;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 

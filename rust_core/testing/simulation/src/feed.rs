@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{Node, NodeEnvironment, Role, Settings};
 use foreseal_replication::{
     ConnectionError, ManualServer, RingLimits,
     wire::{Ending, WireError},
 };
+use foreseal_simulated_disk::SimulatedDisk;
 use foreseal_state::StateError;
 use rand::{Rng, rngs::StdRng};
 

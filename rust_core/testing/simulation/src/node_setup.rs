@@ -11,12 +11,12 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_chain::{BlockWindow, FinalityDepth};
-use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{
     ClusterSettings, Development, Node, NodeEnvironment, NodeError, Role, Settings, StoreSettings,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_replication::Production;
+use foreseal_simulated_disk::SimulatedDisk;
 use foreseal_testkit::{Wallet, test_genesis};
 use tempfile::TempDir;
 

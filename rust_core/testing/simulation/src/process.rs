@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use foreseal_chain::{Chain, Clock, datadir::stored_spec, replay};
-use foreseal_journal::{Identity, JournalOptions, LocalJournal, simulated::DiskFault};
+use foreseal_journal::{Identity, JournalOptions, LocalJournal};
 use foreseal_node::NodeError;
 use foreseal_replication::PoolStart;
+use foreseal_simulated_disk::DiskFault;
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
 use foreseal_chain::{Clock, View, datadir::DataDirError};
-use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{Node, NodeError, Producer, Settings};
 use foreseal_replication::{Phase, SubmitError};
+use foreseal_simulated_disk::SimulatedDisk;
 use tempfile::TempDir;
 
 use crate::{

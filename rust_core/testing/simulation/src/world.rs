@@ -11,8 +11,8 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_chain::{Clock, ClockReading};
-use foreseal_journal::simulated::{DiskFault, FaultPolicy, Operation, SimulatedDisk};
 use foreseal_node::{InspectionPoint, Node, Watcher};
+use foreseal_simulated_disk::{DiskFault, FaultPolicy, Operation, SimulatedDisk};
 
 use crate::{counts::Counts, view_digests::ViewDigests};
 

@@ -6,9 +6,8 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_journal::{
-    Identity, JournalError, JournalOptions, LocalJournal, Record, Recovery, simulated::SimulatedDisk,
-};
+use foreseal_journal::{Identity, JournalError, JournalOptions, LocalJournal, Record, Recovery};
+use foreseal_simulated_disk::SimulatedDisk;
 use proptest::prelude::*;
 
 pub const IDENTITY: Identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(7) };
