@@ -195,7 +195,7 @@ load: wheel-profile $(VENV)/.dev ## Measure requests per second against a bare g
 	$(BIN)/python -m benches.load $(ARGS)
 
 compare: wheel-profile $(VENV)/.dev ## Measure Foreseal on both transports and every installed peer; save figures and report (about 30 minutes)
-	$(BIN)/foreseal bench --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
+	$(BIN)/python -m benches.compare --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
 		--json benches/results/compare.json --html target/compare.html $(ARGS)
 	$(BIN)/python -m benches.result_file benches/results/compare.json
 
