@@ -37,6 +37,7 @@ SALES ?= 1000
 LIVES ?= 2000
 PAYMENTS ?= 10000
 ROUNDS ?= 30
+MIRI_TOOLCHAIN ?= nightly
 WHEEL ?=
 X402_SDK ?= $(FORESEAL_SHARED)/vectors/x402-sdk
 AREAS := rpc server store cluster optimism pages payments x402
@@ -59,7 +60,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help nightly nightly-tests supply $(AREAS:%=test-%) alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments wallets pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate strangers reconcile promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
+.PHONY: help nightly nightly-tests supply interleavings miri rust-coverage $(AREAS:%=test-%) alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments wallets pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate strangers reconcile promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -148,7 +149,8 @@ $(AREAS:%=test-%): test-%: build $(VENV)/.dev
 
 # Parts of `make nightly`: all of them run, then those that failed are named.
 NIGHTLY := nightly-tests crashes followers schedules flips kills kills-workers hostile mutants wallets payments promises readers simulate \
-	simulate-cluster cluster-faults cluster-equal optimism-equal optimism-kills properties pairings coverage supply
+	simulate-cluster cluster-faults cluster-equal optimism-equal optimism-kills properties pairings interleavings miri coverage \
+	rust-coverage supply
 nightly: build $(VENV)/.dev ## Run the tests that `make test` leaves out, then the campaigns (a night; NIGHTLY="flips kills" selects)
 	failed=; for part in $(NIGHTLY); do $(MAKE) $$part || failed="$$failed $$part"; done; \
 	test -z "$$failed" || { echo "nightly: failed: $$failed" >&2; exit 1; }
@@ -195,7 +197,7 @@ load: wheel-profile $(VENV)/.dev ## Measure requests per second against a bare g
 	$(BIN)/python -m benches.load $(ARGS)
 
 compare: wheel-profile $(VENV)/.dev ## Measure Foreseal on both transports and every installed peer; save figures and report (about 30 minutes)
-	$(BIN)/foreseal bench --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
+	$(BIN)/python -m benches.compare --start foreseal --start foreseal-asgi --start hardhat --start geth --start anvil --peer anvil \
 		--json benches/results/compare.json --html target/compare.html $(ARGS)
 	$(BIN)/python -m benches.result_file benches/results/compare.json
 
@@ -265,6 +267,18 @@ archive: $(VENV)/.run ## Compare results of a chain of BLOCKS blocks with a repl
 
 schedules: $(VENV)/.run ## Run subscriptions in SCHEDULES random interleavings of producer, pump and clients, and in every interleaving of a smaller set
 	FORESEAL_SCHEDULES=$(SCHEDULES) cargo test --release -p foreseal-rpc --lib -- tests::streams::schedules --nocapture
+
+interleavings: ## Run the lock-free code of the core in every interleaving of its threads and every order of its memory, with loom
+	cargo test --release -p foreseal-interleavings --features loom
+
+# Miri interprets, so it runs neither C nor assembly: the blocks of LMDB, of Python and of signal handlers are left out. It
+# has AVX2, but not the ternary logic of AVX-512, and detects only extensions that the compiler may use everywhere.
+miri: ## Run the unsafe blocks of hashing and of the rate limiter in Miri, which finds undefined behaviour (needs a nightly toolchain)
+	@cargo +$(MIRI_TOOLCHAIN) miri --version >/dev/null 2>&1 || { \
+		echo "Miri must be installed: rustup toolchain install $(MIRI_TOOLCHAIN) --component miri --component rust-src" >&2; exit 1; }
+	PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +$(MIRI_TOOLCHAIN) miri test -p foreseal-rate-limit
+	RUSTFLAGS=-Ctarget-feature=+avx2 MIRIFLAGS=-Zmiri-disable-isolation \
+		cargo +$(MIRI_TOOLCHAIN) miri test -p foreseal-keccak --lib -- batch
 
 followers: $(VENV)/.run ## Apply FOLLOWED random changes and restarts to a development chain; compare its follower after each
 	FORESEAL_FOLLOWED=$(FOLLOWED) cargo test --release -p foreseal-node --test followers -- random_changes
@@ -459,6 +473,14 @@ supply: build $(VENV)/.dev ## Check licences, duplicates and advisories of all d
 
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python sources
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
+
+# The instrumented build is separate, in target/llvm-cov-target. Crates of the tests themselves do not count.
+rust-coverage: $(VENV)/.run ## Measure the line coverage of the Rust sources (needs llvm-tools; ARGS="-p foreseal-pool --html" selects, default: all)
+	@test -n "$$LLVM_COV" || test -x "$$(rustc --print target-libdir)/../bin/llvm-cov" || { \
+		echo "llvm-cov must be installed: rustup component add llvm-tools" >&2; exit 1; }
+	cargo install --locked --quiet --root target/tools cargo-llvm-cov
+	PROPTEST_RNG_SEED=$(SEED) target/tools/bin/cargo-llvm-cov llvm-cov --release --ignore-filename-regex '/(tests|testing|benches|fuzz)/' \
+		$(or $(ARGS),--workspace)
 
 package: $(VENV)/.run $(PAGE_LIBRARIES) ## Build the wheel in dist/, to install it (five to ten minutes on two cores)
 	$(BIN)/maturin build --profile dist --out dist

@@ -13,7 +13,7 @@ from foreseal import _core
 from repository import ROOT
 
 # Crates that only tests and benchmarks may use.
-TEST_CRATES = {"testkit", "simulated-disk", "simulated-quorum", "simulation", "benches", "fuzz"}
+TEST_CRATES = {"testkit", "simulated-disk", "simulated-quorum", "simulation", "interleavings", "benches", "fuzz"}
 
 # Modules under python/foreseal by layer; a module may import its own package and lower layers.
 PYTHON = {

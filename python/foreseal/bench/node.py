@@ -68,6 +68,11 @@ class BenchNode:
             self._processes = listening_on(self.port) if ipaddress.ip_address(host).is_loopback else None
         return self._processes
 
+    @property
+    def resident_mb(self) -> float | None:
+        """Megabytes of its processes, if they can be observed."""
+        return round(self.processes.resident() / 1e6, 1) if self.processes else None
+
     def call(self, method: str, *params: Any) -> Any:
         """Return the result of a call. Raise ErrorResponse on an error object, BenchError without a response."""
         return self._result(method, self._post(body(method, *params)))

@@ -12,9 +12,7 @@ from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reporte
 from foreseal.bench.node import BenchNode, body
 from foreseal.bench.peers import PeerProcess
 from foreseal.bench.plan import BenchmarkPlan, expected_seconds
-from foreseal.bench.profiler import Profiler
 from foreseal.bench.progress import GENERATOR, READS, RESTARTED, ProgressCallback, ProgressUpdate, fanout_of
-from foreseal.bench.scale import resident_mb, scale
 from foreseal.bench.throughput import compare_throughput
 from foreseal.bench.visibility import visibility
 
@@ -27,18 +25,17 @@ class Benchmark:
     nodes: Sequence[BenchNode]
     started: Sequence[PeerProcess]
     """The nodes that can be restarted."""
-    profiler: Profiler | None = None
-    """Saves flame graphs after all measured runs."""
     results: dict[str, Any] = field(default_factory=dict)
 
-    def run(self, show: ProgressCallback) -> dict[str, Any]:
+    def fill(self, show: ProgressCallback) -> list[FilledNode]:
+        """Measure the generator, and write the content to every node."""
+        self.results["generator"] = generator(self.plan.extent, show)
+        return [ContentWriter(node, self.plan.shape).fill(show) for node in self.nodes]
+
+    def measure(self, filled: Sequence[FilledNode], show: ProgressCallback) -> dict[str, Any]:
         """Run all phases. Raise BenchError at the first wrong response; there are no figures then."""
         plan = self.plan
-        if self.profiler:
-            self.profiler.check(self.nodes)
-        self.results["generator"] = generator(plan.extent, show)
-        filled = [ContentWriter(node, plan.shape).fill(show) for node in self.nodes]
-        resident = {filled_node.node.name: resident_mb(filled_node) for filled_node in filled}
+        resident = {filled_node.node.name: filled_node.node.resident_mb for filled_node in filled}
         self._reads(filled, "reads", READS, show)
         if "restart" in plan.phases and (restarted := self._restarted(filled)):
             self._reads(restarted, "reads_after_restart", RESTARTED, show)
@@ -54,18 +51,12 @@ class Benchmark:
         self.results["nodes"] = [
             self._described(filled_node, resident[filled_node.node.name]) for filled_node in filled
         ]
-        if plan.sizes:
-            self.results["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]
-        if self.profiler:
-            missing = self.results.setdefault("missing", [])
-            self.results["profiles"] = self.profiler.profile(filled, plan, missing, show)
         return self.results
 
     def expected_seconds(self) -> dict[str, float]:
         """Return the expected duration of each phase, in order."""
         restarted = [started.name for started in self.started if started.is_persistent]
-        names = [node.name for node in self.nodes]
-        return expected_seconds(self.plan, names, restarted, names if self.profiler else ())
+        return expected_seconds(self.plan, [node.name for node in self.nodes], restarted)
 
     def _reads(self, filled: Sequence[FilledNode], key: str, phase: str, show: ProgressCallback) -> None:
         plan = self.plan
@@ -111,7 +102,7 @@ class Benchmark:
             "transport": started.transport if started else None,
             "start_ms": round(started.start_ms) if started else None,
             "filled_resident_mb": resident,
-            "resident_mb": resident_mb(filled),
+            "resident_mb": filled.node.resident_mb,
             "blocks": int(filled.node.call("eth_blockNumber"), 16),
         }
 

@@ -8,13 +8,12 @@ from foreseal.bench import progress
 from foreseal.bench.call_matrix import ROWS, Row
 from foreseal.bench.chain_content import ContentShape
 from foreseal.bench.measurement import MeasurementPlan
-from foreseal.bench.scale import SCALE_ROWS, SCALE_SHAPE
 from foreseal.bench.throughput import KINDS
 
 PHASES = ("reads", "open", "send", "visible", "fanout", "restart")
 # Typical seconds of a development node, until the pace of a phase is measured.
-_BLOCK, _EMPTY_BLOCK, _TRANSACTION, _TRANSFER = 0.004, 0.0005, 0.0002, 0.05
-_VISIBLE, _RUN, _FANOUT, _PROFILE = 0.15, 0.1, 6.0, 5.0
+_BLOCK, _TRANSACTION, _TRANSFER = 0.004, 0.0002, 0.05
+_VISIBLE, _RUN, _FANOUT = 0.15, 0.1, 6.0
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,6 @@ class BenchmarkPlan:
     subscribers: int = 500
     notifications: int = 60
     """Blocks with one log each; every subscriber gets a notification of each."""
-    sizes: tuple[int, ...] = ()
-    """Chain lengths in blocks for the scale phase; empty skips the phase."""
     peer: str | None = None
 
     @property
@@ -45,21 +42,26 @@ class BenchmarkPlan:
 def describe_plan(plan: BenchmarkPlan) -> dict[str, Any]:
     """Return the parameters in the form of the report."""
     shape, extent = asdict(plan.shape), asdict(plan.extent)
-    more = {name: getattr(plan, name) for name in ("transactions", "samples", "subscribers", "notifications", "sizes")}
+    more = {name: getattr(plan, name) for name in ("transactions", "samples", "subscribers", "notifications")}
     return {"shape": shape, "extent": extent | more, "phases": sorted(plan.phases), "peer": plan.peer}
 
 
-def expected_seconds(
-    plan: BenchmarkPlan, nodes: Sequence[str], restarted: Sequence[str], profiled: Sequence[str] = ()
-) -> dict[str, float]:
-    """Return the expected duration of each phase, in order.
+def expected_filling(shape: ContentShape) -> float:
+    """Return the expected seconds until a node has this content."""
+    return shape.blocks * _BLOCK
 
-    `restarted` are the nodes that persist their chain; `profiled` those with flame graphs.
-    """
+
+def expected_run(extent: MeasurementPlan) -> float:
+    """Return the expected seconds of one run."""
+    return extent.seconds + _RUN
+
+
+def expected_seconds(plan: BenchmarkPlan, nodes: Sequence[str], restarted: Sequence[str]) -> dict[str, float]:
+    """Return the expected duration of each phase, in order. `restarted` are the nodes that persist their chain."""
     extent = plan.extent
-    run, loads = extent.seconds + _RUN, len(extent.connections)
+    run, loads = expected_run(extent), len(extent.connections)
     expected = {progress.GENERATOR: 2 * loads * run}
-    expected |= {progress.filling(node): plan.shape.blocks * _BLOCK for node in nodes}
+    expected |= {progress.filling(node): expected_filling(plan.shape) for node in nodes}
     reads = len(plan.rows) * extent.repetitions * run
     if plan.has_reads:
         expected[progress.READS] = reads * loads * len(nodes)
@@ -74,13 +76,4 @@ def expected_seconds(
             expected[progress.visible_on(node)] = plan.samples * _VISIBLE
         if "fanout" in plan.phases:
             expected[progress.fanout_of(node)] = 2 * plan.notifications * _TRANSFER + _FANOUT
-    for node in nodes:
-        before = 0
-        for size in plan.sizes:
-            filling = (size - before) * _EMPTY_BLOCK + SCALE_SHAPE.blocks * _BLOCK
-            expected[progress.lengthening(node, size)] = filling + len(SCALE_ROWS) * extent.repetitions * loads * run
-            before = size
-    if profiled:
-        rows = (len(plan.rows) if plan.has_reads else 0) + (len(KINDS) if "send" in plan.phases else 0)
-        expected[progress.PROFILES] = rows * len(profiled) * (extent.seconds + _PROFILE)
     return expected

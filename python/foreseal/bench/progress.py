@@ -4,13 +4,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-GENERATOR, READS, OPEN_LOOP, RESTARTED, SENDS, PROFILES = (
+GENERATOR, READS, OPEN_LOOP, RESTARTED, SENDS = (
     "load generator",
     "reads",
     "open loop",
     "reads after restart",
     "sends",
-    "profiles",
 )
 """Names of the phases that measure all nodes together."""
 
@@ -28,11 +27,6 @@ def visible_on(node: str) -> str:
 def fanout_of(node: str) -> str:
     """Return the name of the phase that measures notifications of a node."""
     return f"notifications of {node}"
-
-
-def lengthening(node: str, blocks: int) -> str:
-    """Return the name of the phase that measures a node at this chain length."""
-    return f"{node} at {blocks:,} blocks"
 
 
 @dataclass(frozen=True, slots=True)

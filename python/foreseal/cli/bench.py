@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,24 @@ import click
 from foreseal.bench.call_matrix import ROWS, Row
 from foreseal.bench.chain_content import ContentShape
 from foreseal.bench.errors import BenchError
-from foreseal.bench.measurement import MeasurementPlan, connections
-from foreseal.bench.node import BenchNode
+from foreseal.bench.measurement import MeasurementPlan
 from foreseal.bench.peers import KINDS, PeerProcess, PeerUnavailable, named
-from foreseal.bench.perf import PerfSampler
 from foreseal.bench.phases import Benchmark
 from foreseal.bench.plan import PHASES, BenchmarkPlan, describe_plan
-from foreseal.bench.profiler import Profiler
 from foreseal.bench.progress import TimeEstimate
 from foreseal.bench.provenance import read_provenance, save
 from foreseal.bench.report import page
+from foreseal.cli.bench_lines import show_report
 from foreseal.cli.bench_progress import show_bench_progress
 from foreseal.cli.options import ParsedValue
 
 _PACKAGES = ("granian", "orjson", "uvloop")
 _COUNT = click.IntRange(min=1)
+_REMOVED = {
+    "--profile": "saves flame graphs",
+    "--scale": "measures chains of several lengths",
+}
+"""Options of earlier versions, with their effect in the command of a clone."""
 _EXAMPLES = """
 \b
 Examples:
@@ -36,7 +39,7 @@ Examples:
 """
 
 
-def _several(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+def comma_separated(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     """Return a parser of comma-separated values."""
 
     def parse(text: str) -> tuple[Any, ...]:
@@ -45,7 +48,8 @@ def _several(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     return parse
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Return a whole number that is at least 1. Raise ValueError."""
     number = int(text) if text.isdecimal() else 0
     if number < 1:
         raise ValueError(f"{text!r} must be a whole number, at least 1")
@@ -65,7 +69,21 @@ def _phase(text: str) -> str:
     return text
 
 
-@click.command("bench", epilog=_EXAMPLES)
+class BenchCommand(click.Command):
+    """A command whose error for a removed option names what replaces it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            effect = _REMOVED.get(error.option_name)
+            if effect is None:
+                raise
+            text = f"{error.option_name} was removed: in a clone of Foreseal, `python -m benches.compare` {effect}"
+            raise click.UsageError(text, ctx) from None
+
+
+@click.command("bench", cls=BenchCommand, epilog=_EXAMPLES)
 @click.option(
     "--node", "nodes", multiple=True, type=ParsedValue("NAME=URL", named), help="Running node to measure; repeatable."
 )
@@ -91,7 +109,7 @@ def _phase(text: str) -> str:
 )
 @click.option(
     "--connections",
-    type=ParsedValue("N,N,...", _several(_positive)),
+    type=ParsedValue("N,N,...", comma_separated(positive)),
     default="1,16,64",
     show_default=True,
     help="Numbers of concurrent connections.",
@@ -124,7 +142,7 @@ def _phase(text: str) -> str:
 )
 @click.option(
     "--phases",
-    type=ParsedValue("PHASE,...", _several(_phase)),
+    type=ParsedValue("PHASE,...", comma_separated(_phase)),
     default=",".join(PHASES),
     show_default=True,
     help="Phases to run.",
@@ -149,23 +167,10 @@ def _phase(text: str) -> str:
     "--subscribers", type=_COUNT, metavar="N", default=500, show_default=True, help="Number of WebSocket subscribers."
 )
 @click.option(
-    "--scale",
-    type=ParsedValue("BLOCKS,...", _several(_positive)),
-    default=None,
-    help="Also measure chains of these lengths in blocks, such as 1000,10000,100000,1000000.",
-)
-@click.option(
     "--json", "saved", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file as JSON."
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report to this file as HTML.")
-@click.option(
-    "--profile",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="After the measured runs, run each row once more and save a flame graph of each node in this folder, as "
-    "ROW.NODE.svg. Needs the program perf.",
-)
-def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: str | None, **options: Any) -> None:
+def bench_command(**options: Any) -> None:
     """Measure nodes under the same load, in one interleaved run, and compare them.
 
     Every node gets the same blocks and must return the same responses: a difference is an error. Nodes given by --node
@@ -181,13 +186,35 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
       fanout   cost of a notification to many subscribers
       restart  the reads again, after a restart of the nodes that the command started
     """
-    for name in ("json", "html", "profile"):
-        file = options["saved" if name == "json" else name]
-        if file is not None and not file.absolute().parent.is_dir():
-            raise click.UsageError(f"--{name}: {file}: folder {file.parent} does not exist")
+    check_options(options)
+    with prepared_benchmark(options) as bench, show_bench_progress(TimeEstimate(bench.expected_seconds())) as show:
+        bench.measure(bench.fill(show), show)
+    report = describe_results(bench, ["foreseal", *sys.argv[1:]])
+    show_report(report)
+    if options["saved"]:
+        save(report, options["saved"])
+    if options["html"]:
+        options["html"].write_text(page(report))
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Raise a usage error for options that do not fit together."""
+    for flag, file in (("--json", options["saved"]), ("--html", options["html"])):
+        check_parent(flag, file)
     if "restart" in options["phases"] and not {"reads", "open"} & set(options["phases"]):
         raise click.UsageError("--phases: restart repeats the reads: add reads")
-    profiler = _profiler(options)
+
+
+def check_parent(flag: str, path: Path | None) -> None:
+    """Raise a usage error if the folder of a path does not exist."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise click.UsageError(f"{flag}: {path}: folder {path.parent} does not exist")
+
+
+@contextmanager
+def prepared_benchmark(options: dict[str, Any]) -> Iterator[Benchmark]:
+    """Provide the benchmark of the options, whose nodes run until the context ends."""
+    nodes, start, peer = options["nodes"], options["start"], options["peer"]
     with ExitStack() as stack:
         for node in nodes:
             stack.callback(node.close)
@@ -200,31 +227,15 @@ def bench_command(nodes: tuple[BenchNode, ...], start: tuple[str, ...], peer: st
         if peer is not None and peer not in names and peer not in start:
             raise click.UsageError(f"--peer: unknown node {peer!r}, expected one of: {', '.join(names)}")
         reference = peer if peer in names else names[-1]
-        bench = Benchmark(_plan(options, reference), measured, running, profiler)
         try:
-            with show_bench_progress(TimeEstimate(bench.expected_seconds())) as show:
-                results = bench.run(show)
+            yield Benchmark(_plan(options, reference), measured, running)
         except BenchError as error:
             raise click.ClickException(str(error)) from None
-    report = read_provenance(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | describe_plan(bench.plan) | results
-    click.echo(f"foreseal: us: processor time of the node per request; x: ratio to {reference}", err=True)
-    _show(report)
-    if options["saved"]:
-        save(report, options["saved"])
-    if options["html"]:
-        options["html"].write_text(page(report))
 
 
-def _profiler(options: dict[str, Any]) -> Profiler | None:
-    folder = options["profile"]
-    if folder is None:
-        return None
-    if not {"reads", "open", "send"} & set(options["phases"]):
-        raise click.UsageError("--profile: --phases must contain reads, open or send, whose rows are profiled")
-    try:
-        return Profiler(folder, PerfSampler())
-    except BenchError as error:
-        raise click.ClickException(f"--profile: {error}") from None
+def describe_results(bench: Benchmark, command: Sequence[str]) -> dict[str, Any]:
+    """Return the figures with their origin and the parameters of the benchmark."""
+    return read_provenance(shlex.join(command), _PACKAGES) | describe_plan(bench.plan) | bench.results
 
 
 def _start(kind: str, stack: ExitStack) -> PeerProcess | None:
@@ -248,9 +259,6 @@ def _plan(options: dict[str, Any], peer: str) -> BenchmarkPlan:
     except ValueError as error:
         raise click.UsageError(f"--blocks, --dense: {error}") from None
     extent = MeasurementPlan(options["connections"], options["seconds"], options["repetitions"], options["seed"])
-    sizes = tuple(sorted(options["scale"] or ()))
-    if sizes and sizes[0] < 1_000:
-        raise click.UsageError("--scale: chains must have at least 1,000 blocks")
     return BenchmarkPlan(
         shape=shape,
         extent=extent,
@@ -259,55 +267,5 @@ def _plan(options: dict[str, Any], peer: str) -> BenchmarkPlan:
         transactions=options["transactions"],
         samples=options["samples"],
         subscribers=options["subscribers"],
-        sizes=sizes,
         peer=peer,
     )
-
-
-def _rate(cell: dict[str, Any]) -> str:
-    """Return rate, processor time and ratio of a row in columns."""
-    cpu = "" if cell["cpu_us_per_request"] is None else f"  {cell['cpu_us_per_request']:>9,.1f} us"
-    ratio = "" if cell["ratio"] is None else f"  x{cell['ratio']:g}"
-    return f"{cell['requests_per_second']:>12,.0f} /s{cpu}{ratio}"
-
-
-def _show(report: dict[str, Any]) -> None:
-    """Print the figures as lines."""
-    for node in report["nodes"]:
-        transport = f", transport {node['transport']}" if node["transport"] else ""
-        click.echo(f"{'node':<46} {node['name']:<18} {node['version']}{transport}")
-    for row in report["generator"]:
-        name = f"generator, {row['transport']}, {connections(row['connections'])}"
-        click.echo(f"{name:<46} {row['requests_per_second']:>12,} /s")
-    for key in ("reads", "reads_after_restart"):
-        for cell in report.get(key, ()):
-            name = f"{cell['row']}, {cell['connections']}{', restarted' if key != 'reads' else ''}"
-            click.echo(f"{name:<46} {cell['node']:<18} {_rate(cell)}")
-    for cell in report.get("open_loop", ()):
-        name = f"{cell['row']}, {cell['offered_per_second']:,.0f} /s offered"
-        delays = f"p50 {cell['latency']['p50_ms']:g} ms, p99 {cell['latency']['p99_ms']:g} ms"
-        late = f", {cell['unanswered']:,} unanswered" if cell["unanswered"] else ""
-        click.echo(f"{name:<46} {cell['node']:<18} {delays}{late}")
-    for row in report.get("sends", ()):
-        cell = {
-            "requests_per_second": row["transactions_per_second"],
-            "cpu_us_per_request": row["cpu_us_per_transaction"],
-        }
-        click.echo(f"{row['row']:<46} {row['node']:<18} {_rate(row | cell)}")
-    for row in report.get("visibility", ()):
-        delays = f"p50 {row['receipt']['p50_ms']:g} ms, p99 {row['receipt']['p99_ms']:g} ms"
-        click.echo(f"{'visible, receipt':<46} {row['node']:<18} {delays}")
-    for row in report.get("fanout", ()):
-        name = f"notification, {row['subscribers']} subscribers"
-        cost = row["cpu_us_per_notification"]
-        click.echo(f"{name:<46} {row['node']:<18} {'not measurable' if cost is None else f'{cost:g} us'}")
-    for row in report.get("scale", ()):
-        name = f"{row['row']}, {row['connections']}, {row['blocks']:,} blocks"
-        cpu, times = row["cpu_us_per_request"], row["cpu_to_shortest"]
-        cost = "" if cpu is None else f"  {cpu:>9,.1f} us" + ("" if times is None else f"  x{times:g}")
-        click.echo(f"{name:<46} {row['node']:<18} {row['requests_per_second']:>12,.0f} /s{cost}")
-    for profile in report.get("profiles", ()):
-        name = f"profile, {profile['row']}, {profile['connections']}"
-        click.echo(f"{name:<46} {profile['node']:<18} {profile['samples']:>12,} samples  {profile['file']}")
-    for missing in report.get("missing", ()):
-        click.echo(f"{missing['row']:<46} {missing['node']:<18} unavailable: {missing['why']}")

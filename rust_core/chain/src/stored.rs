@@ -1,9 +1,6 @@
 //! The store as a history of blocks.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_primitives::{LogFilter, LogPosition};
@@ -18,22 +15,9 @@ use crate::{
     header_and_state::HeaderAndState,
     history::History,
     memory_size::{block_size, step_size},
+    newest_stored_block::NewestStoredBlock,
     states::States,
 };
-
-/// Number of the newest block in the store, plus one; 0 if the store is empty.
-#[derive(Debug, Default)]
-pub struct NewestStoredBlock(AtomicU64);
-
-impl NewestStoredBlock {
-    pub fn get(&self) -> Option<u64> {
-        self.0.load(Ordering::Acquire).checked_sub(1)
-    }
-
-    pub fn set(&self, number: Option<u64>) {
-        self.0.store(number.map_or(0, |number| number.saturating_add(1)), Ordering::Release);
-    }
-}
 
 /// History that reads one generation of the store.
 #[derive(Debug)]

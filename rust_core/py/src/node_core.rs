@@ -18,8 +18,9 @@ use crate::caller::PyCaller;
 use crate::completions::{Completions, Outcome, Urgency};
 use crate::engine_api::EngineListeners;
 use crate::lanes;
-use crate::outcome_sink::{CallEnd, OutcomeSink, RunningCall, wake};
+use crate::outcome_sink::{CallEnd, OutcomeSink, wake};
 use crate::pending_calls::{PendingCallSender, PendingCalls};
+use crate::running_call::RunningCall;
 use crate::streams::Streams;
 
 /// Shared state behind a node, its handles for tiers and administrators, and their views.

@@ -3,6 +3,7 @@
 mod cpu_quota;
 mod memory;
 mod quota;
+mod sync;
 mod table;
 
 pub use cpu_quota::{CpuQuota, MAX_CPU_RATE};

@@ -1,12 +1,10 @@
 //! Memory layout of a table: a header with its secret, then slots.
 
-use std::{
-    fs::File,
-    io,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{fs::File, io};
 
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
+
+use crate::sync::{AtomicU64, Ordering};
 
 /// Size of the header in bytes: one cache line before the first slot.
 pub const HEAD: usize = 64;

@@ -1,14 +1,12 @@
 //! Table that maps callers to their buckets.
 
-use std::{
-    fs::File,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::fs::File;
 
 use crate::{
     cpu_quota::CpuQuota,
     memory::{LINE, SECRET, SharedMemory, TableError},
     quota::Quota,
+    sync::{AtomicU64, Ordering},
 };
 
 const TAG_BITS: u32 = 16;

@@ -127,7 +127,7 @@ fn the_fullest_bucket_is_evicted_when_all_are_used() {
 fn concurrent_threads_consume_no_more_than_the_bucket() {
     const THREADS: u64 = 8;
     const CALLERS: u64 = 4;
-    const BURST: u64 = 20_000;
+    const BURST: u64 = if cfg!(miri) { 20 } else { 20_000 };
     let table = RateLimitTable::private(LINE, KEY).unwrap();
     let (start, quota) = (Barrier::new(usize::try_from(THREADS).unwrap()), quota(10, BURST));
     let consumed: u64 = thread::scope(|scope| {
@@ -157,6 +157,7 @@ fn shared_memory(slots: usize, secret: &[u8]) -> File {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri maps no file")]
 fn processes_that_map_the_memory_share_its_buckets() {
     let file = shared_memory(64, &KEY);
     let (one, other) =
@@ -178,6 +179,7 @@ fn another_secret_yields_other_keys() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri maps no file")]
 fn invalid_memory_is_rejected() {
     for slots in [0, 1, 12, usize::MAX, usize::MAX - 7] {
         assert!(matches!(RateLimitTable::private(slots, KEY), Err(TableError::Slots { .. })), "{slots}");

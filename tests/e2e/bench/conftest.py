@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from benches.compare.perf import PerfSampler
 
 from bench_shape import SHAPE, find_perf, quiet
 from foreseal.bench.content_writer import ContentWriter, FilledNode
 from foreseal.bench.node import BenchNode
 from foreseal.bench.peers import KINDS, PeerProcess
-from foreseal.bench.perf import PerfSampler
 
 
 @pytest.fixture(scope="module")

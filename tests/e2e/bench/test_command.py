@@ -1,19 +1,17 @@
 """The command, its files, and its guide."""
 
 import json
-import os
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-from bench_shape import find_perf
+from bench_shape import LONG, SHORT
 from command import foreseal
-from foreseal.bench import throughput, token
+from foreseal.bench import token
 from foreseal.bench.call_matrix import ROWS
 from foreseal.bench.peers import KINDS, PeerUnavailable
-from foreseal.bench.perf import PerfSampler
 from foreseal.codec import keccak
 from foreseal.server.settings import TABLE
 from foreseal.server.settings.model import default_value
@@ -21,12 +19,6 @@ from live import live_node
 from repository import ROOT, SUPPORT
 
 GUIDE = ROOT / "docs" / "operate" / "benchmark.md"
-LONG = 240.0
-"""Time limit in seconds of a benchmark, which takes long while other programs use the cores."""
-SHORT = (
-    *("--blocks", 60, "--dense", 2, "--connections", "1,2", "--seconds", 0.05, "--repetitions", 1),
-    *("--transactions", 100, "--samples", 2, "--subscribers", 3),
-)
 
 
 def test_run_prints_and_saves_its_figures(tmp_path: Path) -> None:
@@ -54,48 +46,15 @@ def test_run_prints_and_saves_its_figures(tmp_path: Path) -> None:
     assert "x: ratio to foreseal" in ended.stderr
     assert re.search(r"^send, native +foreseal +[\d,]+ /s +[\d,.]+ us$", ended.stdout, re.MULTILINE)
     page = html.read_text()
-    # Rates, costs and latencies of two numbers of connections, before and after the restart; the open loop; the sends.
-    assert page.count("<svg") == 2 * 2 * 3 + 2 + 2
+    # Two numbers of connections, before and after the restart; the open loop; the sends.
+    headings = re.findall("<h2>(Reads|Open loop|Sends)", page)
+    assert headings == ["Reads"] * 2 * 2 + ["Open loop", "Sends"]
     for cell in report["reads"]:
         assert sum(cell["latency_buckets_ms"].values()) > 0
         assert cell["rates_of_runs"] == [cell["requests_per_second"]]
-    # The page loads nothing: the only address is that of the namespace.
-    assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {"http://www.w3.org/2000/svg"}
+    # The page loads nothing.
+    assert "http://" not in page
     assert "<script" not in page
-
-
-def test_profile_saves_a_flame_graph_of_each_row_and_node(perf: PerfSampler, tmp_path: Path) -> None:
-    saved, folder = tmp_path / "figures.json", tmp_path / "profiles"
-    phases = ("--phases", "reads,send", "--row", "call", "--row", "storage")
-    files = ("--profile", folder, "--json", saved, "--html", tmp_path / "page.html")
-    ended = foreseal("bench", *SHORT, *phases, *files, seconds=LONG)
-    assert ended.returncode == 0, ended.stderr
-    report = json.loads(saved.read_text())
-    assert report.get("missing") == []
-    assert [profile["row"] for profile in report["profiles"]] == ["call", "storage", *throughput.KINDS]
-    assert {file.name for file in folder.iterdir()} == {Path(each["file"]).name for each in report["profiles"]}
-    for profile in report["profiles"]:
-        assert profile["samples"] > 0
-        svg = Path(profile["file"]).read_text()
-        assert (
-            f"{profile['row']}, {profile['connections']} connections, foreseal, {profile['samples']:,} samples" in svg
-        )
-        assert re.search(
-            rf"^profile, {re.escape(profile['row'])}, .* samples  {profile['file']}$", ended.stdout, re.MULTILINE
-        )
-    # Python, its libraries and the core are in one graph.
-    assert {'class="python"', 'class="native"', 'class="core"'} <= set(re.findall(r'class="\w+"', svg))
-    assert "Flame graphs" in (tmp_path / "page.html").read_text()
-    assert re.search(r"^profiles: (\d+) of \1, ", ended.stderr, re.MULTILINE)
-
-
-def test_missing_perf_is_an_error_before_a_node_starts(tmp_path: Path) -> None:
-    variables = os.environ | {"PATH": str(tmp_path)}
-    ended = foreseal("bench", "--start", "foreseal", "--profile", tmp_path / "profiles", env=variables)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("foreseal: --profile: perf is not on the PATH: install the package ")
-    assert "started" not in ended.stderr
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_running_node_is_measured_by_url(tmp_path: Path) -> None:
@@ -119,11 +78,17 @@ def test_running_node_is_measured_by_url(tmp_path: Path) -> None:
         (("--row", "logs"), "'--row': unknown row 'logs', expected one of: blockNumber;"),
         (("--phases", "reads,all"), "'--phases': unknown phase 'all', expected one of: reads,"),
         (("--phases", "send,restart"), "--phases: restart repeats the reads: add reads"),
-        (("--scale", "10"), "--scale: chains must have at least 1,000"),
+        (
+            ("--scale", "1000"),
+            "--scale was removed: in a clone of Foreseal, "
+            "`python -m benches.compare` measures chains of several lengths",
+        ),
+        (
+            ("--profile", "x"),
+            "--profile was removed: in a clone of Foreseal, `python -m benches.compare` saves flame graphs",
+        ),
         (("--json", "/nowhere/x.json"), "--json: /nowhere/x.json: folder /nowhere does not exist"),
         (("--html", "/nowhere/x.html"), "--html: /nowhere/x.html: folder /nowhere does not exist"),
-        (("--profile", "/nowhere/x"), "--profile: /nowhere/x: folder /nowhere does not exist"),
-        (("--profile", "x", "--phases", "visible"), "--profile: --phases must contain reads, open or send"),
     ],
 )
 def test_wrong_use_names_the_option(options: tuple[str, ...], message: str) -> None:
@@ -162,24 +127,16 @@ def test_the_commands_of_the_guide_run(tmp_path: Path) -> None:
     guide = GUIDE.read_text()
     blocks = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
     lines = [line for line in "".join(blocks).splitlines() if line.startswith("foreseal bench")]
-    assert len(lines) >= 5
-    profiled = not isinstance(find_perf(), str)
+    assert len(lines) >= 3
     for line in lines:
         with live_node() as node:
             given = shlex.split(line.replace("http://127.0.0.1:8545", node.url), comments=True)[1:]
-            if "--scale" in given:
-                given[given.index("--scale") + 1] = "1000"
-            if "--profile" in given and not profiled:
-                at = given.index("--profile")
-                del given[at : at + 2]
             # The last value of a repeated option counts.
             shorter = (*SHORT, "--phases", "reads", "--row", "blockNumber", "--row", "call")
             ended = foreseal(*given, *shorter, cwd=tmp_path, seconds=LONG)
         assert ended.returncode == 0, f"{line}: {ended.stderr}"
         assert re.search(r"^call, 1 .* /s", ended.stdout, re.MULTILINE), line
-        assert ("1,000 blocks" in ended.stdout) == ("--scale" in line)
-    saved = {"figures.json", "report.html"} | ({"profiles"} if profiled else set())
-    assert {file.name for file in tmp_path.iterdir()} == saved
+    assert {file.name for file in tmp_path.iterdir()} == {"figures.json", "report.html"}
 
 
 def test_the_guide_has_every_row_and_every_node() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from benches.compare.long_chains import measure_lengths
 
 from bench_shape import SHAPE, quiet
 from foreseal.bench.call_matrix import ROWS
@@ -14,7 +15,6 @@ from foreseal.bench.measurement import MatrixRun, MeasurementPlan, cells_reporte
 from foreseal.bench.node import BenchNode
 from foreseal.bench.peers import KINDS, PeerProcess
 from foreseal.bench.phases import generator
-from foreseal.bench.scale import scale
 from foreseal.bench.throughput import compare_throughput
 from foreseal.bench.visibility import visibility
 from live_node import wait_until
@@ -115,7 +115,7 @@ def test_every_subscriber_receives_every_transfer(filled: FilledNode) -> None:
 def test_chains_of_several_lengths() -> None:
     running = KINDS["foreseal"]()
     try:
-        rows = scale(running.start(), (300, 600), EXTENT, quiet)
+        rows = measure_lengths(running.start(), (300, 600), EXTENT, quiet)
     finally:
         running.close()
     assert {each["blocks"] for each in rows} == {300, 600}

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from benches.compare.perf import PerfSampler
+from benches.compare.profiler import Profiler
 
 from foreseal.bench.errors import BenchError
 from foreseal.bench.node import BenchNode, body
-from foreseal.bench.perf import PerfSampler
-from foreseal.bench.profiler import Profiler
 from workers.node import workers_node
 
 LOAD = [body("eth_getBalance", "0x" + "11" * 20, "latest")]

@@ -1,18 +1,11 @@
 //! The queue between the writer and the subscriber.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use crate::{
+    sync::{ArcSwapOption, AtomicBool, Condvar, Mutex, Ordering},
+    view::View,
 };
-
-use arc_swap::ArcSwapOption;
-use parking_lot::{Condvar, Mutex};
-
-use crate::view::View;
 
 /// Maximum number of queued views; there are at most as many ticks and as many arrivals. A view holds the
 /// state of its step in memory.

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benches.compare.flame_graph import draw_flame_graph
+from benches.compare.perf import PerfSampler, StackFrame, read_stacks
+from benches.compare.profiler import file_name
 
 from foreseal.bench.call_matrix import ROWS
 from foreseal.bench.errors import BenchError
-from foreseal.bench.flame_graph import draw_flame_graph
-from foreseal.bench.perf import PerfSampler, StackFrame, read_stacks
-from foreseal.bench.profiler import file_name
 from foreseal.bench.throughput import KINDS
 
 SCRIPT = """

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 
-from foreseal.bench.perf import StackFrame, Stacks
+from benches.compare.perf import StackFrame, Stacks
 
 _WIDTH, _ROW, _TOP, _CHARACTER = 1200, 16, 58, 6.6
 # Narrower functions are omitted, and narrower boxes have no text; both in pixels.

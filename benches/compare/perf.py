@@ -65,7 +65,7 @@ class PerfSampler:
             data = Path(folder) / "perf.data"
             self._record(processes, data, work)
             script = [self._program, "script", "--input", str(data), "--no-inline", "--fields", _FIELDS]
-            completed = subprocess.run(script, capture_output=True, text=True, errors="replace")  # noqa: S603
+            completed = subprocess.run(script, capture_output=True, text=True, errors="replace")
         if completed.returncode:
             raise BenchError(f"perf script failed: {_message(completed.stderr)}")
         return read_stacks(completed.stdout)
@@ -79,7 +79,7 @@ class PerfSampler:
             *("--pid", ",".join(map(str, processes))),
         ]
         with (data.parent / "output").open("w+") as output:
-            perf = subprocess.Popen(command, pass_fds=(control, reply), stdout=output, stderr=output)  # noqa: S603
+            perf = subprocess.Popen(command, pass_fds=(control, reply), stdout=output, stderr=output)
             os.close(control)
             os.close(reply)
             try:

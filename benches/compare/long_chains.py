@@ -5,13 +5,14 @@ from typing import Any
 
 from foreseal.bench.call_matrix import ROWS
 from foreseal.bench.chain_content import ContentShape
-from foreseal.bench.content_writer import ContentWriter, FilledNode
+from foreseal.bench.content_writer import ContentWriter
 from foreseal.bench.errors import BenchError, ErrorResponse
 from foreseal.bench.measurement import Cell, MatrixRun, MeasurementPlan
 from foreseal.bench.node import BenchNode
-from foreseal.bench.progress import ProgressCallback, ProgressUpdate, lengthening
+from foreseal.bench.plan import expected_filling, expected_run
+from foreseal.bench.progress import ProgressCallback, ProgressUpdate
 
-SCALE_ROWS = (
+LENGTH_ROWS = (
     "storage",
     "receipts of 100",
     "one receipt",
@@ -19,26 +20,48 @@ SCALE_ROWS = (
     "logs: 100 blocks filtered",
     "call",
 )
-SCALE_SHAPE = ContentShape(blocks=125, dense=4, every=25)
+CONTENT_SHAPE = ContentShape(blocks=125, dense=4, every=25)
 """Content on top of the empty blocks."""
+MIN_LENGTH = 1_000
+"""Blocks of the shortest chain of the command."""
 _AT_ONCE = 1_000
+_EMPTY_BLOCK = 0.0005
+"""Typical seconds of an empty block, until the pace of a phase is measured."""
 
 
-def scale(
+def measure_lengths(
     node: BenchNode, sizes: Sequence[int], extent: MeasurementPlan, show: ProgressCallback
 ) -> list[dict[str, Any]]:
     """Measure the queries over 125 blocks with content on top of each number of empty blocks."""
-    filling = ContentWriter(node, SCALE_SHAPE)
-    rows = [row for row in ROWS if row.name in SCALE_ROWS]
+    filling = ContentWriter(node, CONTENT_SHAPE)
+    rows = [row for row in ROWS if row.name in LENGTH_ROWS]
     results: list[dict[str, Any]] = []
     for size in sizes:
         phase = lengthening(node.name, size)
-        _grow(node, size - SCALE_SHAPE.blocks, _within(show, phase, 0, 30))
+        _grow(node, size - CONTENT_SHAPE.blocks, _within(show, phase, 0, 30))
         filled = filling.fill(_within(show, phase, 30, 40))
         matrix = MatrixRun([filled], rows, extent)
         cells = matrix.closed(_within(show, phase, 40, 100))
-        results += [{"blocks": filled.head, "resident_mb": resident_mb(filled), **_reported(cell)} for cell in cells]
+        results += [{"blocks": filled.head, "resident_mb": node.resident_mb, **_reported(cell)} for cell in cells]
     return _compared(results)
+
+
+def expected_lengths(nodes: Sequence[BenchNode], sizes: Sequence[int], extent: MeasurementPlan) -> dict[str, float]:
+    """Return the expected duration of each phase, in order."""
+    reads = len(LENGTH_ROWS) * extent.repetitions * len(extent.connections) * expected_run(extent)
+    expected = {}
+    for node in nodes:
+        before = 0
+        for size in sizes:
+            filling = (size - before) * _EMPTY_BLOCK + expected_filling(CONTENT_SHAPE)
+            expected[lengthening(node.name, size)] = filling + reads
+            before = size
+    return expected
+
+
+def lengthening(node: str, blocks: int) -> str:
+    """Return the name of the phase that measures a node at this chain length."""
+    return f"{node} at {blocks:,} blocks"
 
 
 def _within(show: ProgressCallback, phase: str, first: int, last: int) -> ProgressCallback:
@@ -65,12 +88,6 @@ def _compared(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
         first = shortest.setdefault((result["row"], result["connections"]), cpu)
         result["cpu_to_shortest"] = round(cpu / first, 2) if cpu and first else None
     return results
-
-
-def resident_mb(filled: FilledNode) -> float | None:
-    """Return the megabytes of the node's processes, if they can be observed."""
-    processes = filled.node.processes
-    return round(processes.resident() / 1e6, 1) if processes else None
 
 
 def _grow(node: BenchNode, height: int, show: ProgressCallback) -> None:

@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benches.compare.flame_graph import draw_flame_graph
+from benches.compare.perf import PerfSampler
+
 from foreseal.bench.call_matrix import Row
 from foreseal.bench.content_writer import FilledNode
 from foreseal.bench.errors import BenchError
-from foreseal.bench.flame_graph import draw_flame_graph
 from foreseal.bench.measurement import connections
 from foreseal.bench.node import BenchNode
-from foreseal.bench.perf import PerfSampler
 from foreseal.bench.plan import BenchmarkPlan
-from foreseal.bench.progress import PROFILES, ProgressCallback, ProgressUpdate
+from foreseal.bench.progress import ProgressCallback, ProgressUpdate
 from foreseal.bench.throughput import KINDS, SEND_CONNECTIONS, measure_throughput
 
+PROFILES = "profiles"
+"""Name of the phase."""
+_PROFILE = 5.0
+"""Typical seconds of a profiled run that are not its load."""
 MIN_SECONDS = 2.0
 """Shortest duration of a profiled run: a thousand samples per busy core."""
 
@@ -72,6 +77,12 @@ class Profiler:
         file.write_text(draw_flame_graph(f"{run.row}, {connections(run.connections)}, {node.name}", stacks))
         named = {"row": run.row, "connections": run.connections, "node": node.name}
         return {**named, "samples": stacks.total(), "file": str(file)}
+
+
+def expected_profiles(plan: BenchmarkPlan, nodes: Sequence[BenchNode]) -> dict[str, float]:
+    """Return the expected duration of the phase."""
+    rows = (len(plan.rows) if plan.has_reads else 0) + (len(KINDS) if "send" in plan.phases else 0)
+    return {PROFILES: rows * len(nodes) * (plan.extent.seconds + _PROFILE)}
 
 
 def file_name(row: str, node: str) -> str:

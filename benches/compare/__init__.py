@@ -1,0 +1,1 @@
+"""`foreseal bench` for developers of Foreseal: with plots, flame graphs of the nodes, and longer and longer chains."""
