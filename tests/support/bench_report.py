@@ -13,9 +13,9 @@ def cell(node: str, rate: float, cpu: float | None, ratio: float | None) -> dict
     )
 
 
-def report(**found: Any) -> dict[str, Any]:
+def report(**results: Any) -> dict[str, Any]:
     """Return a report with these results."""
     origin = dict.fromkeys(("commit", "dirty", "versions", "extent", "shape"), "x")
     machine = {"processor": "<cpu>", "cores": 2, "load": 0.5}
     named = {"date": "now", "peer": "b", "command": "c", "nodes": [{"name": "a"}, {"name": "b"}], "generator": []}
-    return {**origin, "machine": machine, **named, **found}
+    return {**origin, "machine": machine, **named, **results}

@@ -23,8 +23,8 @@ def main() -> int:
                 print(f"    {member} -> {', '.join(sorted(unit.graph[member] & set(members)))}")
         for members in unit.room_cycles:
             print(f"folder cycle in {unit.name}: {', '.join(members)}")
-        for found in unit.upward_imports:
-            print(f"against the order of rooms in {unit.name}: {found}")
+        for line in unit.upward_imports:
+            print(f"against the order of rooms in {unit.name}: {line}")
     return not all(unit.is_layered for unit in units)
 
 

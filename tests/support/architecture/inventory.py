@@ -6,7 +6,7 @@ from pathlib import Path
 
 from architecture.cycles import cycles
 from architecture.python_imports import import_graph
-from architecture.rooms import ROOM_ORDER, UNORDERED, room_cycles, upward_imports
+from architecture.rooms import ROOM_ORDER, room_cycles, upward_imports
 from architecture.rust_imports import file_graph
 from repository import ROOT
 
@@ -42,8 +42,7 @@ class Unit:
     @property
     def is_layered(self) -> bool:
         """True if no import runs up: neither in a circle nor against the order of rooms."""
-        is_exempt = self.name in UNORDERED - ROOM_ORDER.keys()
-        return not (self.cycles or self.upward_imports or (self.room_cycles and not is_exempt))
+        return not (self.cycles or self.upward_imports or self.room_cycles)
 
 
 def _count(files: Iterable[Path]) -> tuple[int, int]:

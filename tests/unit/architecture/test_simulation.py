@@ -26,24 +26,24 @@ def built_features(package: str) -> dict[str, set[str]]:
     command = ["cargo", "tree", "--offline", "--locked", "--package", package, "--edges", "normal,build"]
     command += ["--prefix", "none", "--format", "{p} [{f}]"]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    found: dict[str, set[str]] = {}
+    features: dict[str, set[str]] = {}
     for line in output.splitlines():
         match = _CRATE.fullmatch(re.sub(r" v\S+| \(\S*\)", "", line))
         if match:
-            found.setdefault(match[1], set()).update(filter(None, match[2].split(",")))
-    return found
+            features.setdefault(match[1], set()).update(filter(None, match[2].split(",")))
+    return features
 
 
 def test_extension_contains_no_simulation() -> None:
-    found = built_features("foreseal-py")
-    assert set(found) == set(CRATES), "the extension consists of the crates of the layers"
-    assert not [name for name, features in found.items() if FEATURE in features]
+    crates = built_features("foreseal-py")
+    assert set(crates) == set(CRATES), "the extension consists of the crates of the layers"
+    assert not [name for name, features in crates.items() if FEATURE in features]
 
 
 def test_simulation_enables_the_feature() -> None:
-    found = built_features("foreseal-simulation")
-    assert {name for name, features in found.items() if FEATURE in features} == {"node", "replication"}
-    assert {"simulated-disk", "simulated-quorum"} <= set(found)
+    crates = built_features("foreseal-simulation")
+    assert {name for name, features in crates.items() if FEATURE in features} == {"node", "replication"}
+    assert {"simulated-disk", "simulated-quorum"} <= set(crates)
 
 
 def test_no_crate_of_the_product_enables_the_feature() -> None:

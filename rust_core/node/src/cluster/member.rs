@@ -35,7 +35,7 @@ pub(crate) struct MemberParts {
     pub shared: Arc<SharedState>,
     pub monitor: Arc<ClusterMonitor>,
     /// Reader of the own journal.
-    pub past: JournalReader,
+    pub journal_reader: JournalReader,
     /// This process as an owner; the epoch is set when it acquires the ownership.
     pub profile: Owner,
     /// `true` only takes over from an owner.

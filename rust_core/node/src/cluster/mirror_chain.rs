@@ -18,7 +18,7 @@ pub(crate) struct MirrorChain {
     pub sequencer: Arc<Mutex<Sequencer>>,
     pub shared: Arc<SharedState>,
     /// Reader of the own journal.
-    pub past: JournalReader,
+    pub journal_reader: JournalReader,
     pub check: AppendCheck,
     /// `true` once this process has reported that its chain is loaded.
     pub begun: bool,
@@ -42,7 +42,7 @@ impl MirrorChain {
     fn check_repeated(&self, sequencer: &Sequencer, append: &RawAppend) -> Result<(), CopyError> {
         let (sequence, wanted) = (append.sequence, sequencer.producer.writer.next_sequence());
         let failed = |error: JournalError| CopyError::Failed(error.to_string());
-        let mut appends = self.past.up_to(wanted).raw_appends(sequence).map_err(failed)?;
+        let mut appends = self.journal_reader.up_to(wanted).raw_appends(sequence).map_err(failed)?;
         match appends.next().transpose().map_err(failed)? {
             Some(here) if here.sequence == sequence && here.hash == append.hash => Ok(()),
             Some(here) if here.sequence == sequence => {
@@ -61,7 +61,7 @@ impl ChainCopy for MirrorChain {
         let Some(sequence) = sequencer.producer.writer.next_sequence().checked_sub(1) else {
             return Ok(Cursor::From { sequence: 0 });
         };
-        match sequencer.producer.writer.last_hash(&self.past).map_err(CopyError::Failed)? {
+        match sequencer.producer.writer.last_hash(&self.journal_reader).map_err(CopyError::Failed)? {
             Some(hash) => Ok(Cursor::After { sequence, hash }),
             None => Ok(Cursor::From { sequence: 0 }),
         }

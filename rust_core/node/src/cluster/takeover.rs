@@ -166,7 +166,7 @@ impl ClusterMember {
         let sequencer = self.parts.sequencer.lock();
         let writer = &sequencer.producer.writer;
         let hash = writer
-            .last_hash(&self.parts.past)
+            .last_hash(&self.parts.journal_reader)
             .map_err(|error| ClusterError::Copy(foreseal_replication::CopyError::Failed(error)))?;
         Ok((writer.next_sequence(), hash))
     }

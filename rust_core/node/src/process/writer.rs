@@ -126,7 +126,7 @@ impl Writer {
         let chain = MirrorChain {
             sequencer: sequencer.clone(),
             shared: self.shared.clone(),
-            past: journal_reader.clone(),
+            journal_reader: journal_reader.clone(),
             check: if quorum.is_some() { AppendCheck::Execution } else { AppendCheck::Roots },
             begun: false,
         };
@@ -153,7 +153,7 @@ impl Writer {
                 client: self.upstream.get().expect("follow has set it").clone(),
                 shared: self.shared.clone(),
                 monitor,
-                past: journal_reader,
+                journal_reader,
                 profile: owner,
                 standby: self.settings.cluster.quorum.as_ref().is_some_and(|quorum| quorum.standby),
                 probe: self.manual.is_none().then(FeedProbe::start),
@@ -263,10 +263,10 @@ impl Writer {
         self.manual.or_else(|| is_served.then(|| self.settings.store.memory.ring_limits()))
     }
 
-    /// Serves followers, if configured. `past` reads the journal. Returns the address for other machines.
+    /// Serves followers, if configured. `journal_reader` reads the journal. Returns the address for other machines.
     fn serve_followers(
         &self,
-        past: JournalReader,
+        journal_reader: JournalReader,
         discarded: Range<u64>,
     ) -> Result<Option<FeedAddress>, NodeError> {
         let Some(log) = self.shared.publication.frames() else { return Ok(None) };
@@ -288,7 +288,7 @@ impl Writer {
         };
         let config = FeedConfig {
             identity: self.identity(),
-            past,
+            journal_reader,
             discarded,
             log: log.clone(),
             pool: self.shared.pool.clone(),

@@ -118,14 +118,14 @@ fn completed(made: Flashblock, recorded: &Flashblock) -> Result<Arc<Flashblock>,
     Ok(Arc::new(Flashblock { time, signature, ..made }))
 }
 
-fn check(what: &str, found: u64, recorded: u64) -> Result<(), Difference> {
-    if found == recorded { Ok(()) } else { Err(format!("{what} is {found}, recorded is {recorded}")) }
+fn check(what: &str, computed: u64, recorded: u64) -> Result<(), Difference> {
+    if computed == recorded { Ok(()) } else { Err(format!("{what} is {computed}, recorded is {recorded}")) }
 }
 
-fn check_hash(what: &str, found: B256, recorded: B256) -> Result<(), Difference> {
-    if found == recorded {
+fn check_hash(what: &str, computed: B256, recorded: B256) -> Result<(), Difference> {
+    if computed == recorded {
         Ok(())
     } else {
-        Err(format!("hash of the {what} is {found}, recorded is {recorded}"))
+        Err(format!("hash of the {what} is {computed}, recorded is {recorded}"))
     }
 }

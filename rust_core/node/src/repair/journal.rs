@@ -37,13 +37,13 @@ impl RepairJournal {
         self.report.first_sequence.saturating_add(self.report.appends)
     }
 
-    fn past(&self) -> JournalReader {
+    fn journal_reader(&self) -> JournalReader {
         JournalReader::new(self.folder.clone(), Arc::new(RealDisk), self.identity, self.next_sequence())
     }
 
     /// Returns the blocks of the chain that it seals, the oldest first.
     pub fn sealed(&self) -> Result<Vec<SealedPosition>, StoreRepairError> {
-        let sealed = sealed_until(&self.past(), self.next_sequence(), self.identity.genesis)?;
+        let sealed = sealed_until(&self.journal_reader(), self.next_sequence(), self.identity.genesis)?;
         Ok(sealed.unwrap_or_default())
     }
 
@@ -72,7 +72,7 @@ impl RepairJournal {
         if stored == 0 || progress.journal_sequence < next {
             return Ok(None);
         }
-        let loss = ChainLoss::find(store, &self.past(), next, None).ok().flatten();
+        let loss = ChainLoss::find(store, &self.journal_reader(), next, None).ok().flatten();
         let loss = loss.map_or_else(|| format!("the store has block {stored}"), |loss| loss.to_string());
         Ok(Some(format!("the journal has lost what was visible: {loss}: {HELP}")))
     }

@@ -23,7 +23,7 @@ impl ChainLoss {
     /// if they prove no more than these appends.
     pub(crate) fn find(
         store: &Store,
-        past: &JournalReader,
+        journal_reader: &JournalReader,
         next: u64,
         mark: Option<&RecordedEnd>,
     ) -> Result<Option<Self>, NodeError> {
@@ -39,15 +39,15 @@ impl ChainLoss {
         loss.tip = mark.filter(|mark| mark.next > next).map(|mark| mark.tip);
         if stored > next {
             // A damaged store still proves that more existed, even if its blocks cannot be read.
-            if let Err(error) = loss.add_stored(store, past) {
+            if let Err(error) = loss.add_stored(store, journal_reader) {
                 tracing::warn!(%error, "cannot read the blocks that only the store has");
             }
         }
         Ok(Some(loss))
     }
 
-    fn add_stored(&mut self, store: &Store, past: &JournalReader) -> Result<(), NodeError> {
-        let sealed = sealed_until(past, self.next, store.options().genesis)?.unwrap_or_default();
+    fn add_stored(&mut self, store: &Store, journal_reader: &JournalReader) -> Result<(), NodeError> {
+        let sealed = sealed_until(journal_reader, self.next, store.options().genesis)?.unwrap_or_default();
         self.back_to = common(store, &sealed)?.map(|block| block.number);
         self.nothing_shared = self.back_to.is_none();
         let (Some(back_to), Some(head)) = (self.back_to, store.head()?) else { return Ok(()) };
@@ -76,13 +76,13 @@ pub(crate) fn common(store: &Store, sealed: &[SealedPosition]) -> Result<Option<
 }
 
 /// Converts the error to that of a start, with the loss if the journal has lost appends.
-pub(crate) fn explain(error: JournalError, store: &Store, past: &JournalReader) -> NodeError {
+pub(crate) fn explain(error: JournalError, store: &Store, journal_reader: &JournalReader) -> NodeError {
     let JournalError::Missing { next, mark, position, .. } = &error else { return error.into() };
     let head = store.head().ok().flatten().map_or(0, |head| head.number);
     if *next == 0 && head > 0 {
         return StartError::JournalGone { head }.into();
     }
-    match ChainLoss::find(store, past, *next, Some(mark)) {
+    match ChainLoss::find(store, journal_reader, *next, Some(mark)) {
         Ok(Some(loss)) => StartError::Lost { position: *position, loss: Box::new(loss) }.into(),
         // Keeps the journal's own error if the store cannot be read.
         Ok(None) | Err(_) => error.into(),

@@ -24,7 +24,7 @@ const CONTRADICTION_LOG_INTERVAL: Duration = Duration::from_mins(1);
 pub struct FeedConfig {
     pub identity: Identity,
     /// Reader of the journal, for followers that are behind.
-    pub past: JournalReader,
+    pub journal_reader: JournalReader,
     /// Sequence numbers of appends that a repair has discarded: followers may have seen them.
     pub discarded: Range<u64>,
     pub log: Arc<FrameLog>,

@@ -183,7 +183,8 @@ impl<W: Write> FollowerSession<W> {
             Cursor::From { sequence } => return Err(self.contradicted(sequence.saturating_sub(1), next)),
             Cursor::After { sequence, .. } => return Err(self.contradicted(sequence, next)),
         };
-        let append = self.source.config.past.up_to(next).raw_appends(sequence)?.next().transpose()?;
+        let append =
+            self.source.config.journal_reader.up_to(next).raw_appends(sequence)?.next().transpose()?;
         match append {
             Some(append) if append.sequence == sequence && append.hash == hash => Ok(sequence + 1),
             Some(append) if append.sequence == sequence => Err(self.contradicted(sequence, next)),
@@ -240,7 +241,7 @@ impl<W: Write> FollowerSession<W> {
     /// Sends the appends from number `from` up to the one before `to` from the journal.
     fn send_backlog(&mut self, mut from: u64, to: u64) -> Result<u64, DisconnectReason> {
         self.send_owner()?;
-        for append in self.source.config.past.up_to(to).raw_appends(from)? {
+        for append in self.source.config.journal_reader.up_to(to).raw_appends(from)? {
             let append = append?;
             if append.sequence != from {
                 return Err(DisconnectReason::Dismissed(Ending::CursorGone));

@@ -75,7 +75,7 @@ pub fn source(folder: &Path) -> (Arc<FeedSource>, Arc<FrameLog>) {
     let log = Arc::new(FrameLog::new(0, RingLimits::default()));
     let source = FeedSource::new(FeedConfig {
         identity: IDENTITY,
-        past: JournalReader::new(folder.to_owned(), Arc::new(RealDisk), IDENTITY, 0),
+        journal_reader: JournalReader::new(folder.to_owned(), Arc::new(RealDisk), IDENTITY, 0),
         discarded: 0..0,
         log: log.clone(),
         pool: Arc::new(Pool::new(PoolConfig::default())),

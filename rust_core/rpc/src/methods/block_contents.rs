@@ -66,12 +66,12 @@ fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_
     answer(context, id, |_, block| transaction(context, block, index))
 }
 
-fn transaction_count(found: &ExecutedBlock) -> Vec<u8> {
-    count(found.block.transactions.len())
+fn transaction_count(executed: &ExecutedBlock) -> Vec<u8> {
+    count(executed.block.transactions.len())
 }
 
-fn uncle_count(found: &ExecutedBlock) -> Vec<u8> {
-    count(found.block.uncles.len())
+fn uncle_count(executed: &ExecutedBlock) -> Vec<u8> {
+    count(executed.block.uncles.len())
 }
 
 fn count(length: usize) -> Vec<u8> {
@@ -81,10 +81,10 @@ fn count(length: usize) -> Vec<u8> {
 }
 
 /// Returns the transaction at this index as JSON, or `null` beyond the last one.
-fn transaction(context: &Context<'_>, found: &ExecutedBlock, index: u64) -> Result<Vec<u8>, Error> {
-    let Some(transaction) = transaction_at(found, index) else { return Ok(NULL.to_vec()) };
+fn transaction(context: &Context<'_>, executed: &ExecutedBlock, index: u64) -> Result<Vec<u8>, Error> {
+    let Some(transaction) = transaction_at(executed, index) else { return Ok(NULL.to_vec()) };
     context.check_transaction_size(transaction)?;
     let mut out = Vec::with_capacity(1024);
-    write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index)));
+    write_transaction(&mut out, transaction, Some(Inclusion::new(&executed.block, index)));
     Ok(out)
 }

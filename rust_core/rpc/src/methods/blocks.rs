@@ -109,18 +109,18 @@ const RECEIPTS: SizedPart = SizedPart {
 /// Returns a part of a block from the cache, or renders it if its size is within the limits.
 fn cached(
     context: &Context<'_>,
-    found: &ExecutedBlock,
+    executed: &ExecutedBlock,
     sized: SizedPart,
     render: impl FnOnce() -> Vec<u8>,
 ) -> Result<Bytes, Error> {
-    let (cache, hash) = (&context.caches.blocks, found.block.hash);
+    let (cache, hash) = (&context.caches.blocks, executed.block.hash);
     let SizedPart { part, min, bounds, has_logs } = sized;
     if let Some(json) = cache.get(hash, part) {
         context.check_min_size(json.len(), has_logs)?;
         return Ok(json);
     }
-    context.check_min_size(min(&BlockCounts::new(found)), has_logs)?;
-    context.check_size(bounds(&found.block), has_logs)?;
+    context.check_min_size(min(&BlockCounts::new(executed)), has_logs)?;
+    context.check_size(bounds(&executed.block), has_logs)?;
     // Drops spare capacity, which would otherwise occupy memory as long as the entry.
     let json = Bytes::from(render().into_boxed_slice());
     cache.insert(hash, part, json.clone());
@@ -133,9 +133,9 @@ pub fn by_hash(params: &mut Params<'_>) -> Result<BlockId, Error> {
 }
 
 /// Returns the transaction at this index of the block, or `None` beyond the last one.
-pub fn transaction_at(found: &ExecutedBlock, index: u64) -> Option<&Transaction> {
+pub fn transaction_at(executed: &ExecutedBlock, index: u64) -> Option<&Transaction> {
     let index = usize::try_from(index).ok()?;
-    found.block.transactions.get(index).map(AsRef::as_ref)
+    executed.block.transactions.get(index).map(AsRef::as_ref)
 }
 
 /// Applies `write` to the block with this id. Returns `null` if it does not exist.
@@ -158,15 +158,15 @@ const HASH_ROOM: usize = 70;
 const TRANSACTION_ROOM: usize = 1024;
 const RECEIPT_ROOM: usize = 1536;
 
-fn block_json(found: &ExecutedBlock, full: bool) -> Vec<u8> {
+fn block_json(executed: &ExecutedBlock, full: bool) -> Vec<u8> {
     let each = if full { TRANSACTION_ROOM } else { HASH_ROOM };
-    let mut out = Vec::with_capacity(BLOCK_ROOM + each * found.block.transactions.len());
-    write_block(&mut out, &found.block, full);
+    let mut out = Vec::with_capacity(BLOCK_ROOM + each * executed.block.transactions.len());
+    write_block(&mut out, &executed.block, full);
     out
 }
 
-fn receipts_json(view: &View, found: &ExecutedBlock) -> Vec<u8> {
-    let block = &found.block;
+fn receipts_json(view: &View, executed: &ExecutedBlock) -> Vec<u8> {
+    let block = &executed.block;
     let context = BlockOfReceipt::new(view.spec(), block);
     let mut out = Vec::with_capacity(RECEIPT_ROOM * block.receipts.len() + 2);
     let rows = (0..).zip(paced(block.transactions.iter().zip(&block.receipts)));

@@ -103,8 +103,8 @@ fn raw_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Re
     answer(context, id, |_, block| raw_at(context, block, index))
 }
 
-fn raw_at(context: &Context<'_>, found: &ExecutedBlock, index: u64) -> Result<Vec<u8>, Error> {
-    match transaction_at(found, index) {
+fn raw_at(context: &Context<'_>, executed: &ExecutedBlock, index: u64) -> Result<Vec<u8>, Error> {
+    match transaction_at(executed, index) {
         Some(transaction) => sized(context, transaction.encoded()),
         None => Ok(NO_BYTES.to_vec()),
     }

@@ -90,18 +90,18 @@ fn each_method_result_is_described_once() {
 }
 
 /// Collects the names that `schema` references.
-fn references(schema: &Value, found: &mut BTreeSet<String>) {
+fn references(schema: &Value, names: &mut BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
             for (name, value) in fields {
                 if name == "$ref" {
                     let name = value.as_str().unwrap().strip_prefix("#/components/schemas/");
-                    found.insert(name.unwrap().to_owned());
+                    names.insert(name.unwrap().to_owned());
                 }
-                references(value, found);
+                references(value, names);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| references(item, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

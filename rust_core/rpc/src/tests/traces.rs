@@ -430,10 +430,10 @@ fn a_superseded_step_is_traced_in_its_own_state() {
     assert_eq!(traced[0]["result"], trace(&bench, first, &json!({})));
 }
 
-fn logs_of(call: &Value, found: &mut Vec<Value>) {
-    found.extend(call.get("logs").and_then(Value::as_array).into_iter().flatten().cloned());
+fn logs_of(call: &Value, logs: &mut Vec<Value>) {
+    logs.extend(call.get("logs").and_then(Value::as_array).into_iter().flatten().cloned());
     for inner in call.get("calls").and_then(Value::as_array).into_iter().flatten() {
-        logs_of(inner, found);
+        logs_of(inner, logs);
     }
 }
 

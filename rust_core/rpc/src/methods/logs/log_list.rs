@@ -93,14 +93,14 @@ impl LogList {
         self.limits.bytes.saturating_sub(self.json.len() + punctuation)
     }
 
-    /// Ends the search before the first of `found` that cannot be in the list with those before it. Nothing is
+    /// Ends the search before the first of `entries` that cannot be in the list with those before it. Nothing is
     /// rendered.
-    pub fn stop_if_large<'f>(&mut self, found: impl Iterator<Item = FoundLog<'f>>) -> Option<LogPosition> {
+    pub fn stop_if_large<'f>(&mut self, entries: impl Iterator<Item = FoundLog<'f>>) -> Option<LogPosition> {
         let mut left = self.bytes_left();
-        for found in found {
-            let Some(rest) = left.checked_sub(min_log_size(found.log)) else {
+        for entry in entries {
+            let Some(rest) = left.checked_sub(min_log_size(entry.log)) else {
                 self.stop = Some(SearchStop::Large);
-                return Some(found.position());
+                return Some(entry.position());
             };
             left = rest;
         }
@@ -118,12 +118,12 @@ impl LogList {
     }
 
     /// Appends a log and returns its JSON, or breaks if the list is full.
-    pub fn push(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<(), &[u8]> {
-        self.check_room(min_log_size(found.log))?;
+    pub fn push(&mut self, entry: &FoundLog<'_>, removed: bool) -> ControlFlow<(), &[u8]> {
+        self.check_room(min_log_size(entry.log))?;
         let end = self.json.len();
         self.begin_entry();
         let start = self.json.len();
-        write_log(&mut self.json, found, removed);
+        write_log(&mut self.json, entry, removed);
         if self.json.len() >= self.limits.bytes && !(self.limits.is_page && self.count == 1) {
             self.json.truncate(end);
             self.count -= 1;

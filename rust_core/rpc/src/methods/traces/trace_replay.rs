@@ -99,8 +99,8 @@ impl<'a> TraceReplay<'a> {
 }
 
 /// Returns the header and state of a block's parent.
-pub fn parent(view: &View, found: &ExecutedBlock) -> Result<HeaderAndState, Error> {
-    let before = found.number().checked_sub(1).ok_or(TraceError::Genesis)?;
+pub fn parent(view: &View, executed: &ExecutedBlock) -> Result<HeaderAndState, Error> {
+    let before = executed.number().checked_sub(1).ok_or(TraceError::Genesis)?;
     Ok(view.header_and_state(BlockId::Number(before))?)
 }
 
