@@ -405,7 +405,7 @@ fn requests(chain: &TestChain) -> Vec<Request> {
         Request::Report(Bytes::from_static(b"foreseal_x 1\n")),
         Request::Submit { number: 1, runnable: true, submission: chain.sent[0].clone() },
         Request::Query { number: 2, query: Bytes::from_static(&[0xc1, 0x80]) },
-        Request::Snapshot { identity: Some(identity) },
+        Request::DirectoryCopy { identity: Some(identity) },
     ]
 }
 
@@ -463,7 +463,7 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
         Response::Reply { number: 2, answer: Bytes::from_static(&[0xc0]) },
         Response::Answer { number: 1, outcome: Outcome::Refused(PoolError::AlreadyKnown) },
         Response::Answer { number: 3, outcome: Outcome::Stopped("full".to_owned()) },
-        Response::Snapshot(Identity { chain_id: 7, genesis: B256::repeat_byte(7) }),
+        Response::DirectoryCopy(Identity { chain_id: 7, genesis: B256::repeat_byte(7) }),
         Response::End(Ending::Refused("another chain".to_owned())),
         Response::End(Ending::Busy { limit: 2 }),
     ];

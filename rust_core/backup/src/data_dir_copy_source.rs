@@ -3,7 +3,7 @@
 use std::{io::Write, num::NonZeroU64, ops::ControlFlow, path::PathBuf, sync::Arc};
 
 use foreseal_chain::Clock;
-use foreseal_replication::SnapshotSource;
+use foreseal_replication::DirectoryCopySource;
 use foreseal_store::Store;
 
 use crate::{backup_source::BackupSource, copy_rate::CopyRate, copy_sender::send_copy};
@@ -19,7 +19,7 @@ pub struct DataDirCopySource {
     pub clock: Arc<dyn Clock>,
 }
 
-impl SnapshotSource for DataDirCopySource {
+impl DirectoryCopySource for DataDirCopySource {
     fn send(&self, out: &mut dyn Write) -> Result<(), String> {
         let map_size = self.store.options().map_size;
         let source =

@@ -182,7 +182,7 @@ pub enum Role {
     /// Writes the chain. Serves followers on this Unix socket, if one is set.
     Sequencer { feed: Option<PathBuf> },
     /// Follows the process that serves this socket and writes nothing. The name appears in metrics.
-    Follower { feed: PathBuf, name: String },
+    Worker { feed: PathBuf, name: String },
     /// Follows a node with another data directory, and writes what it receives to its own. Serves followers on
     /// the Unix socket `feed`, if one is set.
     Replica { feed: Option<PathBuf>, upstream: Vec<FeedAddress> },

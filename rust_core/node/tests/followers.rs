@@ -134,7 +134,7 @@ fn a_read_only_node_can_be_followed() {
 fn a_follower_that_cannot_follow_reports_the_reason() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let settings = serving(datadir.path(), &wallets);
-    let role = Role::Follower { feed: datadir.path().join("feed.sock"), name: String::new() };
+    let role = Role::Worker { feed: datadir.path().join("feed.sock"), name: String::new() };
     let follower = Settings { role, ..settings.clone() };
     let error = support::open_node(follower.clone()).err().unwrap();
     assert!(matches!(error, NodeError::DataDir(DataDirError::NoGenesis { .. })), "{error}");

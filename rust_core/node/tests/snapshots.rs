@@ -20,7 +20,7 @@ use foreseal_backup::{BackupError, CopyTarget, DataDirCopySource, Manifest, rece
 use foreseal_chain::{Clock, StepCursor, SteppedClock, SystemClock, View, datadir::CopyProgress};
 use foreseal_journal::{Identity, RealDisk, check};
 use foreseal_node::{Node, Producer, Role, Settings, StoreSettings};
-use foreseal_replication::{SnapshotFetchError, SnapshotSource, fetch_snapshot, wire::Ending};
+use foreseal_replication::{DirectoryCopyError, DirectoryCopySource, fetch_directory_copy, wire::Ending};
 use foreseal_testkit::{TransactionKinds, Wallet, Workload};
 use parking_lot::Mutex;
 use support::{
@@ -41,13 +41,17 @@ struct Leader {
 }
 
 impl Leader {
-    fn new(datadir: &Path, retention: u64, snapshots: impl FnOnce(&Node) -> Arc<dyn SnapshotSource>) -> Self {
+    fn new(
+        datadir: &Path,
+        retention: u64,
+        snapshots: impl FnOnce(&Node) -> Arc<dyn DirectoryCopySource>,
+    ) -> Self {
         let wallets = Wallet::some(3);
         let store = StoreSettings { retention, ..StoreSettings::default() };
         let settings = Settings { store, segment_bytes: 1 << 16, ..serving(datadir, &wallets) };
         let clock = Arc::<SteppedClock>::default();
         let node = Node::open(settings.clone(), environment(clock.clone())).unwrap();
-        node.serve_snapshots(snapshots(&node));
+        node.serve_directory_copies(snapshots(&node));
         let producer = node.start_stepped().unwrap().unwrap();
         let workload = Workload::new(wallets, TransactionKinds::WithoutBlobs, 5);
         Self { node: Arc::new(node), producer, clock, settings, workload }
@@ -95,7 +99,7 @@ fn fetch(
     datadir: &Path,
     watch: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> Result<Manifest, BackupError> {
-    fetch_snapshot(stream, None, |identity, input| {
+    fetch_directory_copy(stream, None, |identity, input| {
         let map_size = StoreSettings::default().map_size;
         receive_copy(input, &CopyTarget { datadir, map_size, identity: Some(identity) }, watch)
     })
@@ -201,7 +205,7 @@ fn segments_removed_during_a_snapshot_are_still_sent() {
 /// A source whose snapshots wait for the test.
 struct Waiting(Mutex<Receiver<()>>);
 
-impl SnapshotSource for Waiting {
+impl DirectoryCopySource for Waiting {
     fn send(&self, out: &mut dyn Write) -> Result<(), String> {
         out.write_all(b"begun").and_then(|()| out.flush()).map_err(|error| error.to_string())?;
         let released = self.0.lock().recv_timeout(LONG);
@@ -217,7 +221,7 @@ fn more_snapshots_than_the_maximum_are_rejected_until_one_ends() {
         Leader::new(&folder.path().join("leader"), 1_024, |_| Arc::new(Waiting(Mutex::new(waiting))));
     leader.make_blocks(2);
     let begin = |stream: &UnixStream| {
-        fetch_snapshot(&stream.try_clone().unwrap(), None, |_, input| {
+        fetch_directory_copy(&stream.try_clone().unwrap(), None, |_, input| {
             let mut bytes = [0; 5];
             input.read_exact(&mut bytes).unwrap();
             bytes
@@ -228,7 +232,7 @@ fn more_snapshots_than_the_maximum_are_rejected_until_one_ends() {
         assert_eq!(&begin(&leader.connect()).unwrap(), b"begun");
     }
     let error = begin(&leader.connect()).unwrap_err();
-    assert!(matches!(error, SnapshotFetchError::Ended(Ending::Busy { limit: 2 })), "{error}");
+    assert!(matches!(error, DirectoryCopyError::Ended(Ending::Busy { limit: 2 })), "{error}");
     assert!(error.is_temporary());
     let follower = follow_here(&leader.settings, leader.clock.clone());
     leader.tick();
@@ -244,14 +248,14 @@ fn a_request_for_another_chain_or_without_source_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let leader = Leader::sending(&folder.path().join("leader"), 1_024);
     let other = Identity { chain_id: 9, ..leader.identity() };
-    let error = fetch_snapshot(&leader.connect(), Some(other), |_, _| ()).unwrap_err();
+    let error = fetch_directory_copy(&leader.connect(), Some(other), |_, _| ()).unwrap_err();
     assert!(!error.is_temporary() && error.to_string().contains("the sequencer has chain"), "{error}");
-    fetch_snapshot(&leader.connect(), Some(leader.identity()), |_, _| ()).unwrap();
+    fetch_directory_copy(&leader.connect(), Some(leader.identity()), |_, _| ()).unwrap();
     let wallets = Wallet::some(1);
     let settings = serving(&folder.path().join("other"), &wallets);
     let _without = Bench::open(settings.clone(), Arc::default(), Arc::new(RealDisk)).unwrap();
     let stream = UnixStream::connect(socket(&settings.datadir)).unwrap();
-    let error = fetch_snapshot(&stream, None, |_, _| ()).unwrap_err();
+    let error = fetch_directory_copy(&stream, None, |_, _| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "rejected by the sequencer: the sequencer sends no snapshots: restore a backup instead"

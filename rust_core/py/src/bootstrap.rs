@@ -10,7 +10,7 @@ use foreseal_node::{Role, Settings};
 use foreseal_primitives::ChainSpec;
 use foreseal_quorum::{QuorumKeys, QuorumLog};
 use foreseal_replication::wire::Ending;
-use foreseal_replication::{FeedAddress, FeedConnector, SnapshotFetchError, fetch_snapshot};
+use foreseal_replication::{DirectoryCopyError, FeedAddress, FeedConnector, fetch_directory_copy};
 
 use crate::chain_identity::chain_identity;
 use crate::errors::CoreError;
@@ -129,7 +129,7 @@ impl Bootstrap<'_> {
             if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         tracing::info!(%address, "the data directory is empty: receiving a snapshot");
-        let received = fetch_snapshot(&stream, identity, |identity, input| {
+        let received = fetch_directory_copy(&stream, identity, |identity, input| {
             let target = CopyTarget { datadir: &settings.datadir, map_size, identity: Some(identity) };
             receive_copy(input, &target, &mut watch)
         });
@@ -146,8 +146,8 @@ impl Bootstrap<'_> {
                 | BackupError::NotACopy { .. }),
             )) => Ok(Attempt::Failed(error.to_string())),
             Ok(Err(error)) => Err(error.into()),
-            Err(error @ SnapshotFetchError::OtherChain { .. }) => Err(error.into()),
-            Err(error @ SnapshotFetchError::Ended(Ending::Busy { .. })) => {
+            Err(error @ DirectoryCopyError::OtherChain { .. }) => Err(error.into()),
+            Err(error @ DirectoryCopyError::Ended(Ending::Busy { .. })) => {
                 Ok(Attempt::Busy(error.to_string()))
             }
             Err(error) => Ok(Attempt::Failed(error.to_string())),

@@ -9,7 +9,7 @@ use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_loadgen::{LoadError, SigningError, TargetError};
 use foreseal_node::{ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError};
 use foreseal_quorum::{AppendSourceError, ImportError};
-use foreseal_replication::{ReplicationError, SnapshotFetchError, wire::Ending};
+use foreseal_replication::{DirectoryCopyError, ReplicationError, wire::Ending};
 use foreseal_rpc::{InvalidReceiptError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -43,7 +43,7 @@ pub enum CoreError {
     #[error(transparent)]
     Backup(#[from] BackupError),
     #[error(transparent)]
-    SnapshotFetch(#[from] SnapshotFetchError),
+    DirectoryCopy(#[from] DirectoryCopyError),
     #[error(transparent)]
     ClusterTarget(#[from] ClusterTargetError),
     #[error(transparent)]
@@ -131,7 +131,7 @@ impl From<CoreError> for PyErr {
             CoreError::Settings(error) => settings_kind(error),
             CoreError::Node(error) => node_kind(error),
             CoreError::Backup(error) => backup_kind(error),
-            CoreError::SnapshotFetch(error) => snapshot_kind(error),
+            CoreError::DirectoryCopy(error) => directory_copy_kind(error),
             CoreError::ClusterTarget(error) => target_kind(error),
             CoreError::Import(error) => import_kind(error),
             CoreError::JournalRepair(JournalRepairError::NothingShared) => "corrupt",
@@ -202,17 +202,17 @@ fn import_kind(error: &ImportError) -> &'static str {
     }
 }
 
-fn snapshot_kind(error: &SnapshotFetchError) -> &'static str {
+fn directory_copy_kind(error: &DirectoryCopyError) -> &'static str {
     match error {
-        SnapshotFetchError::OtherChain { .. } => "genesis",
-        SnapshotFetchError::Ended(Ending::Refused(_)) => "refused",
-        SnapshotFetchError::Ended(
+        DirectoryCopyError::OtherChain { .. } => "genesis",
+        DirectoryCopyError::Ended(Ending::Refused(_)) => "refused",
+        DirectoryCopyError::Ended(
             Ending::Stopping | Ending::CursorGone | Ending::FellBehind | Ending::Busy { .. },
         )
-        | SnapshotFetchError::Io(_)
-        | SnapshotFetchError::Wire(_)
-        | SnapshotFetchError::Closed
-        | SnapshotFetchError::Unexpected => "io",
+        | DirectoryCopyError::Io(_)
+        | DirectoryCopyError::Wire(_)
+        | DirectoryCopyError::Closed
+        | DirectoryCopyError::Unexpected => "io",
     }
 }
 

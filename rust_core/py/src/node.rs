@@ -365,14 +365,14 @@ fn open(settings: &[u8], is_stopping: &mut dyn FnMut() -> bool) -> Result<Core, 
         disk: Arc::new(RealDisk),
     };
     let node_settings = settings.node()?;
-    if !matches!(node_settings.role, Role::Follower { .. }) {
+    if !matches!(node_settings.role, Role::Worker { .. }) {
         settings.check_engine(&node_settings)?;
         bootstrap(&node_settings, is_stopping)?;
     }
     // Before the node creates anything.
     let secret = settings.engine_api().map(engine_api::secret).transpose()?;
     let node = Arc::new(Node::open(node_settings, environment)?);
-    node.serve_snapshots(Arc::new(DataDirCopySource {
+    node.serve_directory_copies(Arc::new(DataDirCopySource {
         datadir: settings.datadir.clone(),
         store: node.store().clone(),
         limit: settings.snapshot_rate,

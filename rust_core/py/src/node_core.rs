@@ -71,7 +71,7 @@ impl Core {
     ) -> Result<(), RpcError> {
         let lane = match row.lane(&params) {
             // On the sequencer itself no call waits for a remote one.
-            Lane::Remote if !api.node().is_follower() => Lane::Heavy,
+            Lane::Remote if !api.node().is_worker() => Lane::Heavy,
             lane => lane,
         };
         let urgency = match lane {

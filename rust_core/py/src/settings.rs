@@ -329,7 +329,7 @@ impl PySettings {
 
     fn role(&self) -> Result<Role, SettingsError> {
         if let Some(feed) = &self.follow {
-            return Ok(Role::Follower { feed: feed.clone(), name: self.name.clone() });
+            return Ok(Role::Worker { feed: feed.clone(), name: self.name.clone() });
         }
         let feed = self.feed.clone();
         let upstream = self.cluster.upstream()?;

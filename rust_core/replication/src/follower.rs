@@ -12,6 +12,7 @@
 
 mod chain_copy;
 mod client;
+mod directory_copy_client;
 mod follower_backend;
 mod follower_profile;
 #[cfg(feature = "simulation")]
@@ -21,7 +22,6 @@ mod pending_requests;
 mod sequencer_status;
 mod session;
 mod shared_store_chain;
-mod snapshot_client;
 mod thread;
 mod upstream;
 mod upstream_ticks;
@@ -29,6 +29,7 @@ mod worker_chain;
 
 pub use chain_copy::{ApplyError, ChainCopy, CopyError, CopyProgress, RestartCause};
 pub use client::{FollowerClient, FollowerConfig};
+pub use directory_copy_client::{DirectoryCopyError, fetch_directory_copy};
 pub use follower_backend::FollowerBackend;
 pub use follower_profile::FollowerProfile;
 #[cfg(feature = "simulation")]
@@ -37,6 +38,5 @@ pub use outbox::{SubmissionCallback, SubmissionHandle};
 pub use sequencer_status::CatchingUp;
 pub use session::ConnectionError;
 pub use shared_store_chain::SharedStoreChain;
-pub use snapshot_client::{SnapshotFetchError, fetch_snapshot};
 pub use upstream::Upstream;
 pub use worker_chain::WorkerChainConfig;

@@ -15,17 +15,17 @@ pub use error::ReplicationError;
 #[cfg(feature = "simulation")]
 pub use follower::ManualFollower;
 pub use follower::{
-    ApplyError, CatchingUp, ChainCopy, ConnectionError, CopyError, CopyProgress, FollowerBackend,
-    FollowerClient, FollowerConfig, FollowerProfile, RestartCause, SharedStoreChain, SnapshotFetchError,
-    SubmissionCallback, SubmissionHandle, Upstream, WorkerChainConfig, fetch_snapshot,
+    ApplyError, CatchingUp, ChainCopy, ConnectionError, CopyError, CopyProgress, DirectoryCopyError,
+    FollowerBackend, FollowerClient, FollowerConfig, FollowerProfile, RestartCause, SharedStoreChain,
+    SubmissionCallback, SubmissionHandle, Upstream, WorkerChainConfig, fetch_directory_copy,
 };
 pub use phase::{Phase, PoolStart};
 pub use production::{InvalidProduction, Production};
 #[cfg(feature = "simulation")]
 pub use server::ManualServer;
 pub use server::{
-    ConnectionOrigin, FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog, LogStatus, Pace,
-    RingLimits, SequencerBackend, SnapshotSource,
+    ConnectionOrigin, DirectoryCopySource, FeedConfig, FeedServer, FeedSource, FollowerStatus, FrameLog,
+    LogStatus, Pace, RingLimits, SequencerBackend,
 };
 pub use store_status::{ScrubStatus, StoreStatus};
 pub use submit_error::SubmitError;

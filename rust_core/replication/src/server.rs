@@ -9,6 +9,9 @@
 //! disconnected. It reconnects with its cursor and receives the missing appends from the journal.
 
 mod connection_origin;
+mod directory_copy_session;
+mod directory_copy_source;
+mod directory_copy_writer;
 mod disconnect_reason;
 mod feed_server;
 mod feed_source;
@@ -22,12 +25,10 @@ mod replies;
 mod request_reader;
 mod sequencer_backend;
 mod served_connections;
-mod snapshot_session;
-mod snapshot_source;
-mod snapshot_writer;
 mod socket_listener;
 
 pub use connection_origin::ConnectionOrigin;
+pub use directory_copy_source::DirectoryCopySource;
 pub use feed_server::FeedServer;
 pub use feed_source::{FeedConfig, FeedSource};
 pub use frame_log::{FrameLog, LogStatus, RingLimits};
@@ -36,4 +37,3 @@ pub use manual_server::ManualServer;
 pub use pace::Pace;
 pub use peers::FollowerStatus;
 pub use sequencer_backend::SequencerBackend;
-pub use snapshot_source::SnapshotSource;

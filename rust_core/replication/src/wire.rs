@@ -11,8 +11,8 @@
 //!     Alive, Submit, Query, Report ... ----->
 //! ```
 //!
-//! A new machine first sends Snapshot instead of Hello. The sequencer responds with Snapshot and then the bytes of a
-//! [`SnapshotSource`](crate::SnapshotSource), or with End.
+//! A new machine first sends DirectoryCopy instead of Hello. The sequencer responds with DirectoryCopy and then the
+//! bytes of a [`DirectoryCopySource`](crate::DirectoryCopySource), or with End.
 //!
 //! A frame is its length (4 bytes, little-endian), a byte for its kind, and its body. Decoding trusts no
 //! length, never panics, and reports what is wrong. The sequencer's frames after the Welcome are numbered
@@ -26,8 +26,8 @@ mod response;
 
 pub use error::WireError;
 pub use frame::{
-    HEARTBEAT_INTERVAL, MAX_GREETING_SIZE, MAX_REMOTE_SILENCE, MAX_REQUEST_SIZE, MAX_RESPONSE_SIZE,
-    MAX_SILENCE, MAX_SNAPSHOT_SILENCE, read_frame, strip_number, write_numbered,
+    HEARTBEAT_INTERVAL, MAX_COPY_SILENCE, MAX_GREETING_SIZE, MAX_REMOTE_SILENCE, MAX_REQUEST_SIZE,
+    MAX_RESPONSE_SIZE, MAX_SILENCE, read_frame, strip_number, write_numbered,
 };
 pub use outcome::Outcome;
 pub use request::{Cursor, FollowerRole, Hello, Request};

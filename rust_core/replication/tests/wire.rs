@@ -60,8 +60,8 @@ fn ups() -> Vec<Request> {
         Request::Damaged(damage(Some(7))),
         Request::Damaged(damage(None)),
         Request::Query { number: 5, query: Bytes::from_static(b"{}") },
-        Request::Snapshot { identity: Some(identity) },
-        Request::Snapshot { identity: None },
+        Request::DirectoryCopy { identity: Some(identity) },
+        Request::DirectoryCopy { identity: None },
     ]
 }
 
@@ -107,7 +107,7 @@ fn downs() -> Vec<Response> {
     .chain(outcomes.map(answer))
     .chain(phases.map(|phase| Response::SequencerReport(report(phase))))
     .chain(endings.map(Response::End))
-    .chain([busy, Response::Snapshot(identity)])
+    .chain([busy, Response::DirectoryCopy(identity)])
     .collect()
 }
 

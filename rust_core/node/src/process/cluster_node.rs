@@ -42,8 +42,8 @@ impl Node {
             Role::Replica { .. } => ClusterRole::Replica,
             // A member that starts follows until it acquires the ownership.
             Role::Sequencer { .. } if self.settings().cluster.quorum.is_some() => ClusterRole::Standby,
-            Role::Follower { .. } if owner.is_some() => ClusterRole::Worker,
-            Role::Sequencer { .. } | Role::Follower { .. } => return None,
+            Role::Worker { .. } if owner.is_some() => ClusterRole::Worker,
+            Role::Sequencer { .. } | Role::Worker { .. } => return None,
         };
         Some(ClusterStatus {
             role,
@@ -61,7 +61,7 @@ impl Node {
     pub fn owner_epoch(&self) -> u64 {
         let monitor = match &self.part {
             NodeRole::Writer(writing) => writing.monitor.get(),
-            NodeRole::Follower(_) => None,
+            NodeRole::Worker(_) => None,
         };
         newest_epoch(monitor, self.following())
     }

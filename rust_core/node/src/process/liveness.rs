@@ -43,7 +43,7 @@ impl Node {
             // A connection that stays silent for longer is closed, unless the thread that reads it is
             // stalled.
             (_, Phase::Following) => (shared.publication.last_frame(), Some(MAX_SILENCE)),
-            (NodeRole::Writer(_) | NodeRole::Follower(_), _) => (0, None),
+            (NodeRole::Writer(_) | NodeRole::Worker(_), _) => (0, None),
         };
         let (on_disk, thread) = (shared.activity.is_on_disk(), shared.activity.thread());
         Liveness { phase, count, interval, on_disk, thread }

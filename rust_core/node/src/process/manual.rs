@@ -27,7 +27,7 @@ impl Node {
         self.shared.publication.set_watcher(watcher);
         match &self.part {
             NodeRole::Writer(writing) => self.begin(writing, Some(ring)),
-            NodeRole::Follower(_) => Ok(None),
+            NodeRole::Worker(_) => Ok(None),
         }
     }
 
@@ -46,7 +46,7 @@ impl Node {
     fn upstream(&self) -> Option<&Arc<FollowerClient>> {
         match &self.part {
             NodeRole::Writer(writing) => writing.upstream.get(),
-            NodeRole::Follower(following) => Some(following),
+            NodeRole::Worker(following) => Some(following),
         }
     }
 
@@ -66,7 +66,7 @@ impl Node {
                 let source = writing.source.get().ok_or("no followers are served")?;
                 ManualServer::greet(source, input, out)
             }
-            NodeRole::Follower(_) => Err("a follower cannot serve followers".to_owned()),
+            NodeRole::Worker(_) => Err("a follower cannot serve followers".to_owned()),
         }
     }
 

@@ -15,8 +15,8 @@ use foreseal_journal::Identity;
 use foreseal_pool::Pool;
 use foreseal_primitives::ChainSpec;
 use foreseal_replication::{
-    CatchingUp, FeedSecurity, FeedServer, FeedSource, FollowerClient, FollowerConfig, FollowerProfile,
-    FollowerStatus, Phase, RingLimits, SharedStoreChain, SnapshotSource, Upstream, WorkerChainConfig,
+    CatchingUp, DirectoryCopySource, FeedSecurity, FeedServer, FeedSource, FollowerClient, FollowerConfig,
+    FollowerProfile, FollowerStatus, Phase, RingLimits, SharedStoreChain, Upstream, WorkerChainConfig,
 };
 use foreseal_store::Store;
 use parking_lot::Mutex;
@@ -39,7 +39,7 @@ use crate::{
     shared::{payload_feed::PayloadFeed, request_handler::QueryHandler, shared_state::SharedState},
     store::{
         opened_chain::{ChainOrigin, OpenedChain},
-        store_files::FollowerDataDir,
+        store_files::WorkerDataDir,
     },
 };
 
@@ -57,7 +57,7 @@ pub struct Node {
 /// Role of the process with its state.
 pub(crate) enum NodeRole {
     Writer(Box<WriterState>),
-    Follower(Arc<FollowerClient>),
+    Worker(Arc<FollowerClient>),
 }
 
 /// State of the process that writes the chain.
@@ -78,8 +78,8 @@ pub(crate) struct WriterState {
     pub(crate) monitor: Arc<OnceLock<Arc<ClusterMonitor>>>,
     /// Credentials for other machines.
     security: FeedSecurity,
-    /// Source of snapshots for new machines, set before the start.
-    snapshots: OnceLock<Arc<dyn SnapshotSource>>,
+    /// Source of copies of the data directory for new machines, set before the start.
+    copies: OnceLock<Arc<dyn DirectoryCopySource>>,
 }
 
 impl Node {
@@ -96,21 +96,21 @@ impl Node {
             Role::Replica { .. } => {
                 Self::open_writer(Settings { produce: false, development: None, ..settings }, environment)
             }
-            Role::Follower { feed, name } => {
+            Role::Worker { feed, name } => {
                 let (feed, name) = (feed.clone(), name.clone());
-                Self::open_follower(settings, environment, feed, name)
+                Self::open_worker(settings, environment, feed, name)
             }
         }
     }
 
-    fn open_follower(
+    fn open_worker(
         settings: Settings,
         environment: NodeEnvironment,
         feed: PathBuf,
         name: String,
     ) -> Result<Self, NodeError> {
-        let FollowerDataDir { spec, store, journal } =
-            FollowerDataDir::open(&settings.datadir, settings.genesis.as_ref(), &settings.store)?;
+        let WorkerDataDir { spec, store, journal } =
+            WorkerDataDir::open(&settings.datadir, settings.genesis.as_ref(), &settings.store)?;
         // Development methods write the chain, which only the sequencer can do.
         let settings = Settings { development: None, ..settings };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
@@ -136,7 +136,7 @@ impl Node {
             shared_store: Some(store.clone()),
         };
         let chain = SharedStoreChain::new(chain_config, shared.clone());
-        let part = NodeRole::Follower(Arc::new(FollowerClient::new(config, Box::new(chain))));
+        let part = NodeRole::Worker(Arc::new(FollowerClient::new(config, Box::new(chain))));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
@@ -169,17 +169,17 @@ impl Node {
             upstream: Arc::default(),
             monitor: Arc::default(),
             security,
-            snapshots: OnceLock::new(),
+            copies: OnceLock::new(),
         }));
         Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
-    /// Sets the source of the snapshots that followers may request. Call it once, before the start; later calls
-    /// and calls on a follower have no effect.
-    pub fn serve_snapshots(&self, source: Arc<dyn SnapshotSource>) {
+    /// Sets the source of the copies of the data directory that followers may request. Call it once, before the start;
+    /// later calls and calls on a worker have no effect.
+    pub fn serve_directory_copies(&self, source: Arc<dyn DirectoryCopySource>) {
         if let NodeRole::Writer(writing) = &self.part {
             // The first source stays.
-            let _ = writing.snapshots.set(source);
+            let _ = writing.copies.set(source);
         }
     }
 
@@ -188,7 +188,7 @@ impl Node {
     pub fn start(&self) {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
-            NodeRole::Follower(following) => {
+            NodeRole::Worker(following) => {
                 if let Err(error) = following.start() {
                     self.shared.health.set_phase(Phase::Failed(error.to_string()));
                 }
@@ -245,7 +245,7 @@ impl Node {
     pub fn start_stepped(&self) -> Result<Option<Producer>, NodeError> {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
-            NodeRole::Follower(following) => {
+            NodeRole::Worker(following) => {
                 following.start()?;
                 return Ok(None);
             }
@@ -300,7 +300,7 @@ impl Node {
     pub fn write_store(&self) -> bool {
         match &self.part {
             NodeRole::Writer(writing) => writing.control.write_store(),
-            NodeRole::Follower(_) => false,
+            NodeRole::Worker(_) => false,
         }
     }
 
@@ -308,7 +308,7 @@ impl Node {
     pub fn drain(&self) -> Result<(), StoreFailed> {
         match &self.part {
             NodeRole::Writer(writing) => writing.control.drain(),
-            NodeRole::Follower(_) => Ok(()),
+            NodeRole::Worker(_) => Ok(()),
         }
     }
 
@@ -321,7 +321,7 @@ impl Node {
     pub fn save(&self) -> Result<(), NodeError> {
         match &self.part {
             NodeRole::Writer(writing) => self.writer(writing, None).finish(),
-            NodeRole::Follower(_) => Ok(()),
+            NodeRole::Worker(_) => Ok(()),
         }
     }
 
@@ -330,7 +330,7 @@ impl Node {
     pub fn stop(&self) {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
-            NodeRole::Follower(following) => {
+            NodeRole::Worker(following) => {
                 self.shared.stop.stop();
                 following.stop();
                 return self.join_scrub();
@@ -378,7 +378,7 @@ impl Node {
             upstream: writing.upstream.clone(),
             monitor: writing.monitor.clone(),
             security: writing.security.clone(),
-            snapshots: writing.snapshots.get().cloned(),
+            copies: writing.copies.get().cloned(),
         }
     }
 
@@ -386,7 +386,7 @@ impl Node {
     pub(crate) fn following(&self) -> Option<&Arc<FollowerClient>> {
         match &self.part {
             NodeRole::Writer(writing) => writing.upstream.get().filter(|_| !self.shared.leadership.leads()),
-            NodeRole::Follower(following) => Some(following),
+            NodeRole::Worker(following) => Some(following),
         }
     }
 
@@ -401,7 +401,7 @@ impl Node {
             NodeRole::Writer(writing) => {
                 writing.server.lock().as_ref().map(FeedServer::followers).unwrap_or_default()
             }
-            NodeRole::Follower(_) => Vec::new(),
+            NodeRole::Worker(_) => Vec::new(),
         }
     }
 
@@ -414,8 +414,8 @@ impl Node {
     }
 
     /// Returns `true` if this node reads the store of a sequencer in another process.
-    pub fn is_follower(&self) -> bool {
-        matches!(self.part, NodeRole::Follower(_))
+    pub fn is_worker(&self) -> bool {
+        matches!(self.part, NodeRole::Worker(_))
     }
 
     /// Runs `act` as the writer on this thread, with exclusive write access. Its result is returned once the
@@ -430,7 +430,7 @@ impl Node {
     ) -> Result<T, ControlError> {
         match &self.part {
             NodeRole::Writer(writing) => writing.control.run(&self.shared, act),
-            NodeRole::Follower(_) => Err(ControlError::Follower),
+            NodeRole::Worker(_) => Err(ControlError::Follower),
         }
     }
 
@@ -496,7 +496,7 @@ impl Node {
     pub fn answers(&self) -> u64 {
         match &self.part {
             NodeRole::Writer(writing) => writing.upstream.get().map_or(0, |client| client.answers()),
-            NodeRole::Follower(following) => following.answers(),
+            NodeRole::Worker(following) => following.answers(),
         }
     }
 
@@ -522,7 +522,7 @@ impl Node {
     pub fn status(&self) -> Status {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
-            NodeRole::Follower(following) => {
+            NodeRole::Worker(following) => {
                 let cluster = self.cluster_status();
                 return Status { cluster, ..follower_status(following, &self.shared) };
             }
@@ -574,7 +574,7 @@ impl Node {
     pub fn query(&self, query: Vec<u8>, timeout: Duration) -> Option<Vec<u8>> {
         match &self.part {
             NodeRole::Writer(_) => None,
-            NodeRole::Follower(following) => following.query(query, timeout),
+            NodeRole::Worker(following) => following.query(query, timeout),
         }
     }
 }

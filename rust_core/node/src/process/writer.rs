@@ -15,9 +15,9 @@ use foreseal_journal::{Identity, JournalReader};
 use foreseal_primitives::ChainSpec;
 use foreseal_quorum::{BEAT_INTERVAL, Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId};
 use foreseal_replication::{
-    FeedAddress, FeedConfig, FeedConnector, FeedSecurity, FeedServer, FeedSource, FollowerClient,
-    FollowerConfig, FollowerProfile, FrameLog, ListenerLimits, Pace, Phase, PoolStart, RingLimits,
-    SnapshotSource, Upstream,
+    DirectoryCopySource, FeedAddress, FeedConfig, FeedConnector, FeedSecurity, FeedServer, FeedSource,
+    FollowerClient, FollowerConfig, FollowerProfile, FrameLog, ListenerLimits, Pace, Phase, PoolStart,
+    RingLimits, Upstream,
     wire::{FollowerRole, Welcome},
 };
 use foreseal_store::Store;
@@ -80,8 +80,8 @@ pub(crate) struct Writer {
     pub(crate) monitor: Arc<OnceLock<Arc<ClusterMonitor>>>,
     /// Credentials for other machines.
     pub(crate) security: FeedSecurity,
-    /// Source of snapshots for new machines.
-    pub(crate) snapshots: Option<Arc<dyn SnapshotSource>>,
+    /// Source of copies of the data directory for new machines.
+    pub(crate) copies: Option<Arc<dyn DirectoryCopySource>>,
 }
 
 /// Work of a started writer.
@@ -253,7 +253,7 @@ impl Writer {
     fn feed(&self) -> Option<&Path> {
         match &self.settings.role {
             Role::Sequencer { feed } | Role::Replica { feed, .. } => feed.as_deref(),
-            Role::Follower { .. } => None,
+            Role::Worker { .. } => None,
         }
     }
 
@@ -295,8 +295,8 @@ impl Writer {
             clock: self.shared.clock.clone(),
             backend: Arc::new(backend),
             pace: self.manual.map(manual).unwrap_or_default(),
-            snapshots: self.snapshots.clone(),
-            max_snapshots: FeedConfig::MAX_SNAPSHOTS,
+            copies: self.copies.clone(),
+            max_copies: FeedConfig::MAX_COPIES,
         };
         let source = self.source.get_or_init(|| Arc::new(FeedSource::new(config)));
         let mut server = self.server.lock();

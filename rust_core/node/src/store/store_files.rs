@@ -32,13 +32,13 @@ pub(crate) fn open_store_in(
 
 /// Read-only access of a follower to a data directory. Writes nothing but the store's reader lock file, and
 /// takes no lock.
-pub(crate) struct FollowerDataDir {
+pub(crate) struct WorkerDataDir {
     pub spec: ChainSpec,
     pub store: Store,
     pub journal: PathBuf,
 }
 
-impl FollowerDataDir {
+impl WorkerDataDir {
     /// Opens the store that the sequencer created. If a genesis is given, it must equal the stored one.
     pub fn open(path: &Path, given: Option<&Genesis>, settings: &StoreSettings) -> Result<Self, NodeError> {
         let summarized = if given.is_none() { summarized_spec(path)? } else { None };

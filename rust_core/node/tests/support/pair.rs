@@ -25,7 +25,7 @@ pub fn serving(datadir: &Path, wallets: &[Wallet]) -> Settings {
 
 /// Creates a follower of the sequencer with these settings.
 pub fn follower_of(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
-    let role = Role::Follower { feed: socket(&settings.datadir), name: "one".to_owned() };
+    let role = Role::Worker { feed: socket(&settings.datadir), name: "one".to_owned() };
     let settings = Settings { role, ..settings.clone() };
     let (randomness, secret) = (Box::new(|| B256::ZERO), Box::new(|| B256::ZERO));
     Arc::new(Node::open(settings, NodeEnvironment { clock, randomness, secret, disk }).unwrap())
@@ -38,7 +38,7 @@ pub fn follow_from(
     clock: Arc<dyn Clock>,
     disk: Arc<dyn Disk>,
 ) -> Arc<Node> {
-    let role = Role::Follower { feed: socket(sequencer), name: "one".to_owned() };
+    let role = Role::Worker { feed: socket(sequencer), name: "one".to_owned() };
     let settings = Settings { role, ..settings.clone() };
     let (randomness, secret) = (Box::new(|| B256::ZERO), Box::new(|| B256::ZERO));
     let node = Arc::new(Node::open(settings, NodeEnvironment { clock, randomness, secret, disk }).unwrap());

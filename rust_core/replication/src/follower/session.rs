@@ -233,7 +233,7 @@ impl Session {
         let client = self.client.clone();
         let FollowerClient { backend, sequencer, outbox, .. } = &*client;
         match response {
-            Response::Welcome(_) | Response::Snapshot(_) => {}
+            Response::Welcome(_) | Response::DirectoryCopy(_) => {}
             Response::Append(append) => {
                 self.chain.apply(&append)?;
                 self.note_progress();

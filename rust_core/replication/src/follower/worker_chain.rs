@@ -125,7 +125,7 @@ impl WorkerChain {
         self.chain.reorged_block_count()
     }
 
-    /// Returns the snapshot for readers; `None` while no block is being built.
+    /// Returns the view for readers; `None` while no block is being built.
     pub fn view(&self) -> Option<View> {
         self.chain.view()
     }

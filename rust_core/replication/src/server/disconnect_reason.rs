@@ -18,7 +18,7 @@ pub(super) enum DisconnectReason {
     #[error("the sequencer closed the connection: {0}")]
     Dismissed(Ending),
     #[error("sending a snapshot failed: {0}")]
-    Snapshot(String),
+    DirectoryCopy(String),
     #[error("the follower closed the connection")]
     Closed,
 }

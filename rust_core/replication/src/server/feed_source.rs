@@ -12,7 +12,7 @@ use foreseal_pool::Pool;
 use parking_lot::Mutex;
 
 use super::{
-    FrameLog, Pace, SequencerBackend, SnapshotSource,
+    DirectoryCopySource, FrameLog, Pace, SequencerBackend,
     peers::{Peer, Peers},
 };
 use crate::log_limiter::LogLimiter;
@@ -33,22 +33,22 @@ pub struct FeedConfig {
     pub clock: Arc<dyn Clock>,
     pub backend: Arc<dyn SequencerBackend>,
     pub pace: Pace,
-    /// Source of snapshots for new machines; `None` sends none.
-    pub snapshots: Option<Arc<dyn SnapshotSource>>,
-    /// Maximum number of snapshots that are sent at a time.
-    pub max_snapshots: u32,
+    /// Source of copies of the data directory for new machines; `None` sends none.
+    pub copies: Option<Arc<dyn DirectoryCopySource>>,
+    /// Maximum number of copies of the data directory that are sent at a time.
+    pub max_copies: u32,
 }
 
 impl FeedConfig {
-    /// Default of `max_snapshots`: each reads the whole store.
-    pub const MAX_SNAPSHOTS: u32 = 2;
+    /// Default of `max_copies`: each reads the whole store.
+    pub const MAX_COPIES: u32 = 2;
 }
 
 /// State that all connections share.
 pub struct FeedSource {
     pub(super) config: FeedConfig,
     pub(super) peers: Peers,
-    /// Number of snapshots that are being sent.
+    /// Number of copies of the data directory that are being sent.
     pub(super) sending: AtomicU32,
     /// Limits the log of followers that contradict the journal.
     pub(super) contradictions: LogLimiter,

@@ -12,12 +12,12 @@ use foreseal_primitives::wire::to_vec;
 
 use super::{
     ConnectionOrigin, FeedConfig, FeedSource,
+    directory_copy_session::serve_directory_copy,
     disconnect_reason::{DisconnectReason, dismissing},
     feed_source::Registration,
     frame_log::{FrameRead, LogStatus},
     peers::Peer,
     request_reader::{RequestReader, listen},
-    snapshot_session::serve_snapshot,
 };
 use crate::wire::{
     Cursor, Ending, FollowerRole, HEARTBEAT_INTERVAL, Heartbeat, MAX_GREETING_SIZE, MAX_SILENCE, Request,
@@ -37,8 +37,8 @@ pub(super) fn serve(
     stream.set_write_timeout(Some(MAX_SILENCE))?;
     let mut out = BufWriter::new(stream);
     let first = dismissing(read_first(&mut &*stream), &mut out)?;
-    if let Request::Snapshot { identity } = first {
-        return serve_snapshot(source, identity, stream);
+    if let Request::DirectoryCopy { identity } = first {
+        return serve_directory_copy(source, identity, stream);
     }
     let peer = dismissing(admit(source, first, origin), &mut out)?;
     let registration = Registration::new(source, peer);

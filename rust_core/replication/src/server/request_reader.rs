@@ -100,7 +100,7 @@ impl RequestReader {
                 log.wake();
             }
             Request::Damaged(report) => backend.confirm_damage(&report, peer.name()),
-            Request::Hello(_) | Request::Snapshot { .. } => {}
+            Request::Hello(_) | Request::DirectoryCopy { .. } => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::first_of::{FirstOf, first_of};
-use crate::wire::MAX_SNAPSHOT_SILENCE;
+use crate::wire::MAX_COPY_SILENCE;
 
 /// Size of the buffer of each direction, in bytes.
 const BUFFER_SIZE: usize = 32 << 10;
@@ -52,9 +52,9 @@ async fn discard(input: &mut (impl AsyncRead + Unpin)) {
     while let Ok(1..) = input.read(&mut buffer).await {}
 }
 
-/// Copies until the end of `input`, an error, or a write that does not succeed within [`MAX_SNAPSHOT_SILENCE`]: the
-/// receiver of a snapshot may pause for that long, and the two ends have their own shorter timeouts for everything
-/// else. Then closes `output`.
+/// Copies until the end of `input`, an error, or a write that does not succeed within [`MAX_COPY_SILENCE`]: the
+/// receiver of a copy of the data directory may pause for that long, and the two ends have their own shorter timeouts
+/// for everything else. Then closes `output`.
 async fn pump(input: &mut (impl AsyncRead + Unpin), mut output: impl AsyncWrite + Unpin) {
     let mut buffer = vec![0; BUFFER_SIZE];
     while let Ok(count @ 1..) = input.read(&mut buffer).await {
@@ -62,7 +62,7 @@ async fn pump(input: &mut (impl AsyncRead + Unpin), mut output: impl AsyncWrite 
             output.write_all(&buffer[..count]).await?;
             output.flush().await
         };
-        if !matches!(timeout(MAX_SNAPSHOT_SILENCE, write).await, Ok(Ok(()))) {
+        if !matches!(timeout(MAX_COPY_SILENCE, write).await, Ok(Ok(()))) {
             break;
         }
     }

@@ -11,9 +11,9 @@ use super::WireError;
 /// chain runs on another.
 pub const MAX_SILENCE: Duration = Duration::from_secs(10);
 
-/// Idle timeout of both sides during a snapshot. It is longer: the receiver reads nothing while it syncs a file, and
-/// the sender sends nothing while it verifies the journal.
-pub const MAX_SNAPSHOT_SILENCE: Duration = Duration::from_mins(2);
+/// Idle timeout of both sides during a copy of the data directory. It is longer: the receiver reads nothing while it
+/// syncs a file, and the sender sends nothing while it verifies the journal.
+pub const MAX_COPY_SILENCE: Duration = Duration::from_mins(2);
 
 /// Idle timeout of a follower on another machine, which then tries another address: several heartbeats.
 pub const MAX_REMOTE_SILENCE: Duration = Duration::from_secs(3);

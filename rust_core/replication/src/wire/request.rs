@@ -66,9 +66,9 @@ pub struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Hello(Hello),
-    /// The first frame of a connection that transfers a snapshot of the data directory, instead of the greeting.
-    /// `None` accepts any chain.
-    Snapshot {
+    /// The first frame of a connection that transfers a copy of the data directory, instead of the greeting. `None`
+    /// accepts any chain.
+    DirectoryCopy {
         identity: Option<Identity>,
     },
     /// Heartbeat; `next` is the sequence number of the append that it applies next.
@@ -124,7 +124,7 @@ impl Request {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Hello(hello) => framed(HELLO, |out| write_first(hello, out)),
-            Self::Snapshot { identity } => framed(SNAPSHOT, |out| write_first(identity, out)),
+            Self::DirectoryCopy { identity } => framed(SNAPSHOT, |out| write_first(identity, out)),
             Self::Alive { next } => framed(ALIVE, |out| encode(next, out)),
             Self::Report(metrics) => framed(REPORT, |out| encode(metrics, out)),
             Self::Damaged(report) => framed(DAMAGED, |out| encode(report, out)),
@@ -139,7 +139,7 @@ impl Request {
     pub fn decode(kind: u8, body: &[u8]) -> Result<Self, WireError> {
         Ok(match kind {
             HELLO => Self::Hello(read_first(kind, body)?),
-            SNAPSHOT => Self::Snapshot { identity: read_first(kind, body)? },
+            SNAPSHOT => Self::DirectoryCopy { identity: read_first(kind, body)? },
             ALIVE => Self::Alive { next: exact(kind, body)? },
             REPORT => Self::Report(exact(kind, body)?),
             SUBMIT => {

@@ -96,8 +96,8 @@ pub enum Response {
         number: u64,
         outcome: Outcome,
     },
-    /// A snapshot of this chain follows, as raw bytes up to the end of the connection.
-    Snapshot(Identity),
+    /// a copy of the data directory of this chain follows, as raw bytes up to the end of the connection.
+    DirectoryCopy(Identity),
     End(Ending),
 }
 
@@ -128,7 +128,7 @@ impl Response {
             Self::SequencerReport(report) => framed(REPORT, |out| encode(report, out)),
             Self::Reply { number, answer } => framed(REPLY, |out| encode(&(number, answer), out)),
             Self::Answer { number, outcome } => framed(ANSWER, |out| encode(&(number, outcome), out)),
-            Self::Snapshot(identity) => framed(SNAPSHOT, |out| encode(identity, out)),
+            Self::DirectoryCopy(identity) => framed(SNAPSHOT, |out| encode(identity, out)),
             Self::End(ending) => framed(END, |out| encode(ending, out)),
         }
     }
@@ -155,7 +155,7 @@ impl Response {
                 let (number, outcome) = exact(kind, &body)?;
                 Self::Answer { number, outcome }
             }
-            SNAPSHOT => Self::Snapshot(exact(kind, &body)?),
+            SNAPSHOT => Self::DirectoryCopy(exact(kind, &body)?),
             END => Self::End(exact(kind, &body)?),
             _ => return Err(WireError::Kind(kind)),
         })

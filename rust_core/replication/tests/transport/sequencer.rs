@@ -82,8 +82,8 @@ pub fn source(folder: &Path) -> (Arc<FeedSource>, Arc<FrameLog>) {
         clock: Arc::new(SystemClock::default()),
         backend: Arc::new(Idle::default()),
         pace: Pace::default(),
-        snapshots: None,
-        max_snapshots: FeedConfig::MAX_SNAPSHOTS,
+        copies: None,
+        max_copies: FeedConfig::MAX_COPIES,
     });
     (Arc::new(source), log)
 }

@@ -19,7 +19,7 @@ use crate::{context::limits::Limits, errors::rpc_error::RpcError, request::api::
 
 /// Starts a process that follows the sequencer of `bench` through the socket `feed`.
 pub fn follower(bench: &Bench, settings: &Settings, feed: &Path, name: &str) -> Api {
-    let role = Role::Follower { feed: feed.to_owned(), name: name.to_owned() };
+    let role = Role::Worker { feed: feed.to_owned(), name: name.to_owned() };
     let environment = NodeEnvironment {
         clock: bench.clock.clone(),
         randomness: Box::new(|| B256::ZERO),

@@ -118,7 +118,7 @@ impl Feed {
 
     /// Starts a follower's process.
     pub fn begin(&mut self, at: usize, world: &FeedEnvironment<'_>) -> Check {
-        let role = Role::Follower { feed: "feed".into(), name: format!("follower {at}") };
+        let role = Role::Worker { feed: "feed".into(), name: format!("follower {at}") };
         let settings = Settings { role, ..world.settings.clone() };
         let none = || Box::new(|| alloy_primitives::B256::ZERO);
         let environment = NodeEnvironment {

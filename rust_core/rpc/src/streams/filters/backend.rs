@@ -44,7 +44,7 @@ impl FilterBackend {
     /// A sequencer stores them, also for its followers; a follower uses those of the sequencer. `secret`
     /// makes the ids hard to guess.
     pub fn for_node(node: &Arc<Node>, secret: B256) -> Arc<Self> {
-        if node.is_follower() {
+        if node.is_worker() {
             return Arc::new(Self::Remote(node.clone()));
         }
         let filters = Arc::new(Self::Local(FilterRegistry::new(secret)));

@@ -1,4 +1,4 @@
-//! The stream of a snapshot to a receiver that must read fast enough.
+//! The stream of a copy of the data directory to a receiver that must read fast enough.
 
 use std::{
     io::{self, ErrorKind, Write},
@@ -8,7 +8,7 @@ use std::{
 use foreseal_chain::Clock;
 
 use super::FrameLog;
-use crate::wire::MAX_SNAPSHOT_SILENCE;
+use crate::wire::MAX_COPY_SILENCE;
 
 /// Minimum rate in bytes per second at which a receiver reads on average.
 const MIN_RATE: u64 = 64 << 10;
@@ -20,9 +20,9 @@ pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Writes to a stream that times out after [`WRITE_TIMEOUT`]. Fails once the server stops, and if the receiver is too
 /// slow: while it receives, it occupies one of the few permits, and the store cannot reuse its free pages.
 ///
-/// The receiver may pause for [`MAX_SNAPSHOT_SILENCE`]. It regains that time by reading, at [`MIN_RATE`]. Time in
+/// The receiver may pause for [`MAX_COPY_SILENCE`]. It regains that time by reading, at [`MIN_RATE`]. Time in
 /// which nothing is sent does not count.
-pub(super) struct SnapshotWriter<'a, W> {
+pub(super) struct DirectoryCopyWriter<'a, W> {
     stream: W,
     log: &'a FrameLog,
     clock: &'a dyn Clock,
@@ -30,14 +30,14 @@ pub(super) struct SnapshotWriter<'a, W> {
     allowance: Duration,
 }
 
-impl<'a, W: Write> SnapshotWriter<'a, W> {
+impl<'a, W: Write> DirectoryCopyWriter<'a, W> {
     /// Returns a writer whose server stops when `log` is closed.
     pub fn new(stream: W, log: &'a FrameLog, clock: &'a dyn Clock) -> Self {
-        Self { stream, log, clock, allowance: MAX_SNAPSHOT_SILENCE }
+        Self { stream, log, clock, allowance: MAX_COPY_SILENCE }
     }
 }
 
-impl<W: Write> Write for SnapshotWriter<'_, W> {
+impl<W: Write> Write for DirectoryCopyWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes = &bytes[..bytes.len().min(MAX_WRITE_SIZE)];
         loop {
@@ -59,7 +59,7 @@ impl<W: Write> Write for SnapshotWriter<'_, W> {
             }
             if count > 0 {
                 let earned = Duration::from_nanos(count as u64 * 1_000_000_000 / MIN_RATE);
-                self.allowance = (self.allowance + earned).min(MAX_SNAPSHOT_SILENCE);
+                self.allowance = (self.allowance + earned).min(MAX_COPY_SILENCE);
                 return Ok(count);
             }
         }
@@ -102,7 +102,7 @@ mod tests {
     fn receiver_at_the_minimum_rate_is_served() {
         let (clock, log) = (SteppedClock::default(), log());
         let rate = usize::try_from(MIN_RATE).unwrap();
-        let mut writer = SnapshotWriter::new(SlowStream { clock: &clock, rate }, &log, &clock);
+        let mut writer = DirectoryCopyWriter::new(SlowStream { clock: &clock, rate }, &log, &clock);
         writer.write_all(&vec![0; 1000 * rate]).unwrap();
         assert_eq!(clock.elapsed(), Duration::from_secs(1000));
     }
@@ -112,7 +112,7 @@ mod tests {
         let (clock, log) = (SteppedClock::default(), log());
         for (rate, expected) in [(0, 120), (1, 121), (32 << 10, 239)] {
             let begun = clock.elapsed();
-            let mut writer = SnapshotWriter::new(SlowStream { clock: &clock, rate }, &log, &clock);
+            let mut writer = DirectoryCopyWriter::new(SlowStream { clock: &clock, rate }, &log, &clock);
             let error = writer.write_all(&vec![0; 100 << 20]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::TimedOut);
             assert_eq!(clock.elapsed().saturating_sub(begun).as_secs(), expected, "{rate}");
@@ -123,17 +123,17 @@ mod tests {
     fn pauses_of_the_sender_do_not_count() {
         let (clock, log) = (SteppedClock::default(), log());
         let rate = usize::try_from(MIN_RATE).unwrap();
-        let mut writer = SnapshotWriter::new(SlowStream { clock: &clock, rate }, &log, &clock);
+        let mut writer = DirectoryCopyWriter::new(SlowStream { clock: &clock, rate }, &log, &clock);
         for _ in 0..10 {
-            clock.advance(MAX_SNAPSHOT_SILENCE);
+            clock.advance(MAX_COPY_SILENCE);
             writer.write_all(&[0; 100]).unwrap();
         }
     }
 
     #[test]
-    fn stopping_server_ends_the_snapshot() {
+    fn stopping_server_ends_the_copy() {
         let (clock, log) = (SteppedClock::default(), log());
-        let mut writer = SnapshotWriter::new(SlowStream { clock: &clock, rate: 1 }, &log, &clock);
+        let mut writer = DirectoryCopyWriter::new(SlowStream { clock: &clock, rate: 1 }, &log, &clock);
         writer.write_all(&[0]).unwrap();
         log.close();
         assert_eq!(writer.write_all(&[0]).unwrap_err().kind(), ErrorKind::ConnectionAborted);

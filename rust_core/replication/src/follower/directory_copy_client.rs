@@ -1,4 +1,4 @@
-//! The transfer of a snapshot to a new machine.
+//! The transfer of a copy of the data directory to a new machine.
 
 use std::{
     io::{self, BufReader, Read, Write},
@@ -8,16 +8,16 @@ use std::{
 
 use foreseal_journal::Identity;
 
-use crate::wire::{Ending, MAX_SILENCE, MAX_SNAPSHOT_SILENCE, Request, Response, WireError, read_frame};
+use crate::wire::{Ending, MAX_COPY_SILENCE, MAX_SILENCE, Request, Response, WireError, read_frame};
 
 /// Size of the buffer behind the socket, in bytes.
 const BUFFER_SIZE: usize = 128 << 10;
 /// Maximum size of the sender's first frame.
 const MAX_FIRST_FRAME_SIZE: usize = 64 << 10;
 
-/// Error of requesting a snapshot.
+/// Error of requesting a copy of the data directory.
 #[derive(Debug, thiserror::Error)]
-pub enum SnapshotFetchError {
+pub enum DirectoryCopyError {
     #[error("connection lost: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -32,7 +32,7 @@ pub enum SnapshotFetchError {
     OtherChain { found: Identity, expected: Identity },
 }
 
-impl SnapshotFetchError {
+impl DirectoryCopyError {
     /// Returns `true` if a later attempt may succeed.
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -43,14 +43,14 @@ impl SnapshotFetchError {
     }
 }
 
-/// Requests a snapshot over a fresh connection to a sequencer, and passes `receive` the chain and the bytes.
-/// `identity` is the chain of the receiver; `None` accepts that of the sequencer. The connection is closed at the
-/// end.
-pub fn fetch_snapshot<T>(
+/// Requests a copy of the data directory over a fresh connection to a sequencer, and passes `receive` the chain and the
+/// bytes. `identity` is the chain of the receiver; `None` accepts that of the sequencer. The connection is closed at
+/// the end.
+pub fn fetch_directory_copy<T>(
     stream: &UnixStream,
     identity: Option<Identity>,
     receive: impl FnOnce(Identity, &mut dyn Read) -> T,
-) -> Result<T, SnapshotFetchError> {
+) -> Result<T, DirectoryCopyError> {
     let received =
         request(stream, identity).map(|(sender_identity, mut input)| receive(sender_identity, &mut input));
     // The other side may have closed it before.
@@ -61,18 +61,18 @@ pub fn fetch_snapshot<T>(
 fn request(
     mut stream: &UnixStream,
     identity: Option<Identity>,
-) -> Result<(Identity, BufReader<&UnixStream>), SnapshotFetchError> {
-    stream.set_read_timeout(Some(MAX_SNAPSHOT_SILENCE))?;
+) -> Result<(Identity, BufReader<&UnixStream>), DirectoryCopyError> {
+    stream.set_read_timeout(Some(MAX_COPY_SILENCE))?;
     stream.set_write_timeout(Some(MAX_SILENCE))?;
-    stream.write_all(&Request::Snapshot { identity }.encode())?;
+    stream.write_all(&Request::DirectoryCopy { identity }.encode())?;
     let mut input = BufReader::with_capacity(BUFFER_SIZE, stream);
-    let (kind, body) = read_frame(&mut input, MAX_FIRST_FRAME_SIZE)?.ok_or(SnapshotFetchError::Closed)?;
+    let (kind, body) = read_frame(&mut input, MAX_FIRST_FRAME_SIZE)?.ok_or(DirectoryCopyError::Closed)?;
     match (Response::decode(kind, body)?, identity) {
-        (Response::Snapshot(sender_identity), Some(expected)) if sender_identity != expected => {
-            Err(SnapshotFetchError::OtherChain { found: sender_identity, expected })
+        (Response::DirectoryCopy(sender_identity), Some(expected)) if sender_identity != expected => {
+            Err(DirectoryCopyError::OtherChain { found: sender_identity, expected })
         }
-        (Response::Snapshot(sender_identity), _) => Ok((sender_identity, input)),
-        (Response::End(ending), _) => Err(SnapshotFetchError::Ended(ending)),
-        _ => Err(SnapshotFetchError::Unexpected),
+        (Response::DirectoryCopy(sender_identity), _) => Ok((sender_identity, input)),
+        (Response::End(ending), _) => Err(DirectoryCopyError::Ended(ending)),
+        _ => Err(DirectoryCopyError::Unexpected),
     }
 }
