@@ -7,6 +7,7 @@ pub(crate) mod liveness;
 pub(crate) mod manual;
 pub(crate) mod mining_command;
 pub(crate) mod node;
+pub(crate) mod production_loop;
 pub(crate) mod status;
 pub(crate) mod submission;
 pub(crate) mod writer;

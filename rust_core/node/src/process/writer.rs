@@ -13,7 +13,7 @@ use foreseal_chain::{
 };
 use foreseal_journal::{Identity, JournalReader};
 use foreseal_primitives::ChainSpec;
-use foreseal_quorum::{BEAT_INTERVAL, Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId};
+use foreseal_quorum::{Owner, QuorumKeys, QuorumLog, QuorumWriter, RunId};
 use foreseal_replication::{
     DirectoryCopySource, FeedAddress, FeedConfig, FeedConnector, FeedSecurity, FeedServer, FeedSource,
     FollowerClient, FollowerConfig, FollowerProfile, FrameLog, ListenerLimits, Pace, Phase, PoolStart,
@@ -42,6 +42,7 @@ use crate::{
         sequencer_access::SequencerAccess,
     },
     errors::node_error::NodeError,
+    process::production_loop::{MemberWork, run_until_stopped},
     produce::step_signer::StepSigner,
     settings::{
         Role, Settings,
@@ -351,68 +352,29 @@ impl Writer {
         Ok(())
     }
 
-    /// Ticks until the node is stopped. Ticks are paced by the monotonic clock; missed ticks are not made up
-    /// for.
+    /// Produces until the node is stopped.
     fn produce(&self, mut producer: Producer) -> Result<(), NodeError> {
-        let clock = &self.shared.clock;
         let step = self.settings.production.step;
         producer.limit_transaction_time(step / TRANSACTION_SHARE);
-        let mut next = clock.now().monotonic + step;
-        while !self.shared.stop.is_stopping() {
-            let now = clock.now();
-            if now.monotonic < next {
-                self.shared.stop.sleep(clock.real(next.saturating_sub(now.monotonic)));
-                continue;
-            }
-            let until = now.monotonic + producer.budget();
-            producer.tick(now, &mut || clock.monotonic() < until)?;
-            next = (next + step).max(clock.now().monotonic);
-        }
-        Ok(())
+        let first = self.shared.clock.monotonic() + step;
+        run_until_stopped(&mut producer, &self.shared, step, first)
     }
 
-    /// Produces while this member is the owner, and follows the owner otherwise. A member that fails gives the
+    /// Produces while this member is the leader, and follows the leader otherwise. A member that fails gives the
     /// ownership up.
     fn run_member(&self, mut member_loop: MemberLoop) -> Result<(), NodeError> {
-        let ended = self.run_loop(&mut member_loop);
+        let step = self.settings.production.step;
+        member_loop.limit_transaction_time(step / TRANSACTION_SHARE);
+        let busy = BusyBeat::start(member_loop.beats(), self.shared.clock.clone());
+        let watch = self.watch_quorum();
+        let mut work = MemberWork { member_loop: &mut member_loop, busy };
+        let ended = run_until_stopped(&mut work, &self.shared, step, self.shared.clock.monotonic());
+        drop((work, watch));
         if let Err(error) = &ended {
             member_loop.resign(&error.to_string());
         }
         member_loop.unregister();
         ended
-    }
-
-    fn run_loop(&self, member_loop: &mut MemberLoop) -> Result<(), NodeError> {
-        let clock = &self.shared.clock;
-        let busy = BusyBeat::start(member_loop.beats(), clock.clone());
-        let _watch = self.watch_quorum();
-        let step = self.settings.production.step;
-        member_loop.limit_transaction_time(step / TRANSACTION_SHARE);
-        let mut next = clock.monotonic();
-        while !self.shared.stop.is_stopping() {
-            if !member_loop.leads() {
-                let wait = member_loop.poll()?;
-                next = clock.monotonic();
-                if !member_loop.leads() {
-                    self.shared.stop.sleep(clock.real(wait));
-                }
-                continue;
-            }
-            let now = clock.now();
-            if now.monotonic < next {
-                let rest = next.saturating_sub(now.monotonic);
-                self.shared.stop.sleep(clock.real(rest.min(BEAT_INTERVAL)));
-                if rest > BEAT_INTERVAL {
-                    // Long steps leave time in which standbys would hear nothing.
-                    member_loop.beat()?;
-                }
-                continue;
-            }
-            let until = now.monotonic + member_loop.budget();
-            busy.during(now.monotonic, || member_loop.tick(now, &mut || clock.monotonic() < until))?;
-            next = (next + step).max(clock.monotonic());
-        }
-        Ok(())
     }
 
     /// Starts the checks of the quorum store's members.
