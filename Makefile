@@ -64,6 +64,7 @@ unexport PYTHONPATH PYTHONHOME
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@for area in $(AREAS); do printf '  make %-14s Run the tests of one area of the gate\n' test-$$area; done
 
 $(VENV)/.run: requirements/run.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer must be on the PATH" >&2; exit 1; }
@@ -134,6 +135,7 @@ test-python: build $(VENV)/.dev
 CRATES_rpc := foreseal-rpc
 CRATES_store := foreseal-journal foreseal-store foreseal-backup
 CRATES_cluster := foreseal-quorum foreseal-replication
+RUST_TESTS_cluster := -p foreseal-node --test cluster --test replicas --test followers
 CRATES_optimism := foreseal-engine
 TESTS_rpc := $(addprefix tests/,unit/rpc unit/core integration/core integration/simulate integration/openrpc e2e/rpc)
 TESTS_server := $(addprefix tests/,unit/server unit/supervisor integration/server integration/supervisor e2e/server e2e/workers)
@@ -145,6 +147,7 @@ TESTS_payments := $(addprefix tests/,unit/payments integration/payments) --ignor
 TESTS_x402 := $(addprefix tests/,integration/payments/x402 e2e/payments/x402)
 $(AREAS:%=test-%): test-%: build $(VENV)/.dev
 	$(if $(CRATES_$*),cargo test --release --quiet $(addprefix -p ,$(CRATES_$*)))
+	$(if $(RUST_TESTS_$*),cargo test --release --quiet $(RUST_TESTS_$*))
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q -m "not nightly and not postgresql" $(TESTS_$*) $(ARGS)
 
 # Parts of `make nightly`: all of them run, then those that failed are named.

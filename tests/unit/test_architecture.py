@@ -187,7 +187,7 @@ def test_no_python_function_is_too_long() -> None:
 
 
 def test_extension_has_no_fault_points() -> None:
-    tests = tomllib.loads((ROOT / "tests" / "campaigns" / "mutants" / "rust.toml").read_text())["tests"]
+    tests = tomllib.loads((ROOT / "tests" / "campaigns" / "mutants" / "rust_tests.toml").read_text())["tests"]
     switches = {name for test in tests for name in test["mutants"]}
     assert len(switches) > 50
     extension = Path(_core.__file__).read_bytes()

@@ -10,4 +10,4 @@ pub(crate) mod node;
 pub(crate) mod production_loop;
 pub(crate) mod status;
 pub(crate) mod submission;
-pub(crate) mod writer;
+pub(crate) mod writing_thread;

@@ -10,7 +10,7 @@ pub(crate) mod rebuild;
 pub(crate) mod retired;
 pub(crate) mod signer;
 pub(crate) mod slow_lane;
-pub(crate) mod step_control;
 pub(crate) mod step_signer;
 pub(crate) mod step_stamp;
+pub(crate) mod steps;
 pub(crate) mod unwind;

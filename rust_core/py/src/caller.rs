@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use foreseal_rate_limit::{CpuQuota, Quota, RateLimitTable};
 use foreseal_rpc::{CallerBudget, Refusal};
-use foreseal_scheduler::{Caller, CpuBudget, Exhausted, Priority};
+use foreseal_scheduler::{Caller, CallerCpuBudget, Exhausted, Priority};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
@@ -14,20 +14,20 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::rate_limits::{PyBuckets, quota};
 
 /// A caller's budget of processor time, in the table that the processes of a node share.
-struct SharedCpuBudget {
+struct SharedCallerCpuBudget {
     table: Arc<RateLimitTable>,
     bucket: u64,
     quota: CpuQuota,
 }
 
-impl SharedCpuBudget {
+impl SharedCallerCpuBudget {
     /// Charges `used` us and returns the us until the budget is positive again, 0 while it is.
     fn charge_table(&self, now: u64, used: u64) -> u64 {
         self.table.charge_cpu(self.bucket, now, &self.quota, used)
     }
 }
 
-impl CpuBudget for SharedCpuBudget {
+impl CallerCpuBudget for SharedCallerCpuBudget {
     fn charge(&self, used: Duration) -> Result<(), Exhausted> {
         let used = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
         match self.charge_table(monotonic_us(), used) {
@@ -57,7 +57,7 @@ fn monotonic_us() -> u64 {
 #[pyclass(name = "Caller", module = "foreseal._core", frozen)]
 pub struct PyCaller {
     pub caller: Caller,
-    budget: Option<Arc<SharedCpuBudget>>,
+    budget: Option<Arc<SharedCallerCpuBudget>>,
     calls: Option<SharedTokens>,
     /// Number of its calls that are queued for, or run on, worker threads.
     pub running: Arc<AtomicUsize>,
@@ -160,7 +160,7 @@ impl PyCaller {
                 ))
             })?;
             let bucket = table.key(&[b"cpu ", name].concat());
-            Some(Arc::new(SharedCpuBudget { table, bucket, quota }))
+            Some(Arc::new(SharedCallerCpuBudget { table, bucket, quota }))
         };
         let tokens = |(interval, burst)| -> PyResult<SharedTokens> {
             let table = buckets.table.clone();
@@ -168,7 +168,7 @@ impl PyCaller {
         };
         let calls = calls.map(tokens).transpose()?;
         let priority = if dedicated { Priority::Dedicated } else { Priority::Public };
-        let shared = budget.clone().map(|budget| -> Arc<dyn CpuBudget> { budget });
+        let shared = budget.clone().map(|budget| -> Arc<dyn CallerCpuBudget> { budget });
         let caller = Caller { id, priority, budget: shared };
         Ok(Self { caller, budget, calls, running: buckets.running(id), max_calls, clock })
     }

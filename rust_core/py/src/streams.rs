@@ -36,7 +36,7 @@ impl Streams {
         let (sink, ended) = (completions.clone(), stopped.clone());
         let run = move || {
             while sink.wait_for_room() && !ended.load(Ordering::Acquire) {
-                if pump.deliver_next(IDLE) {
+                if pump.wait_for_entries(IDLE) {
                     pump.deliver(&mut |notice| sink.offer_notice(notice));
                 }
             }

@@ -25,7 +25,7 @@ pub struct Exhausted {
 }
 
 /// A caller's budget of processor time.
-pub trait CpuBudget: Send + Sync {
+pub trait CallerCpuBudget: Send + Sync {
     /// Charges `used` to the budget, which may go into debt.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ pub struct Caller {
     pub id: u64,
     pub priority: Priority,
     /// `None`: processor time is not limited.
-    pub budget: Option<Arc<dyn CpuBudget>>,
+    pub budget: Option<Arc<dyn CallerCpuBudget>>,
 }
 
 impl fmt::Debug for Caller {

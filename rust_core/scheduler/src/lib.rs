@@ -10,7 +10,7 @@ mod scheduler;
 mod stopped;
 mod thread;
 
-pub use caller::{Caller, CpuBudget, Exhausted, Priority};
+pub use caller::{Caller, CallerCpuBudget, Exhausted, Priority};
 pub use fair_queue::{FairQueue, PoppedItem, QUANTUM};
 pub use job::{Job, Work};
 pub use lane::{Lane, LaneConfig};

@@ -14,7 +14,7 @@ use std::{
 };
 
 use foreseal_scheduler::{
-    Caller, CpuBudget, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError,
+    Caller, CallerCpuBudget, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError,
     begin_operation, charge_ahead, checkpoint, record_late,
 };
 
@@ -281,7 +281,7 @@ fn a_job_that_ends_at_its_own_time_limit_counts_as_late() {
 /// Budget that is exhausted after this much processor time.
 struct Fixed(Mutex<Duration>);
 
-impl CpuBudget for Fixed {
+impl CallerCpuBudget for Fixed {
     fn charge(&self, used: Duration) -> Result<(), Exhausted> {
         let mut left = self.0.lock().unwrap();
         *left = left.saturating_sub(used);
@@ -308,7 +308,7 @@ fn a_waiting_job_ends_when_its_time_is_over() {
 #[test]
 fn an_exhausted_budget_ends_the_job() {
     let scheduler = scheduler(preemptive());
-    let budget: Arc<dyn CpuBudget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(10))));
+    let budget: Arc<dyn CallerCpuBudget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(10))));
     let caller = Caller { id: 1, priority: Priority::Public, budget: Some(budget) };
     let (sender, receiver) = channel();
     scheduler
@@ -321,7 +321,7 @@ fn an_exhausted_budget_ends_the_job() {
 #[test]
 fn a_long_operation_is_charged_before_it_begins() {
     let scheduler = scheduler(preemptive());
-    let budget: Arc<dyn CpuBudget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(200))));
+    let budget: Arc<dyn CallerCpuBudget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(200))));
     let caller = Caller { id: 1, priority: Priority::Public, budget: Some(budget) };
     let (sender, receiver) = channel();
     let begin = move |_| sender.send(begin_operation(Duration::from_millis(300)).err()).unwrap();
@@ -334,7 +334,7 @@ fn a_long_operation_is_charged_before_it_begins() {
 fn work_is_charged_before_it_begins() {
     let scheduler = scheduler(preemptive());
     let left = Duration::from_secs(100);
-    let budget: Arc<dyn CpuBudget> = Arc::new(Fixed(Mutex::new(left)));
+    let budget: Arc<dyn CallerCpuBudget> = Arc::new(Fixed(Mutex::new(left)));
     let caller = Caller { id: 1, priority: Priority::Public, budget: Some(budget) };
     for (ticket, estimate, is_charged) in [(1, left / 2, true), (2, left / 2, false)] {
         let (sender, receiver) = channel();

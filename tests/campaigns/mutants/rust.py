@@ -1,7 +1,7 @@
 """Mutation tests of each invariant (`make mutants`).
 
-One build of a copy with the switches, then each test of `rust.toml` without a switch, when it must pass, and with each
-of its switches, when it must fail. Names given as arguments select switches. Exit 1 if a mutant survives.
+One build of a copy with the switches, then each test of `rust_tests.toml` without a switch, when it must pass, and with
+each of its switches, when it must fail. Names given as arguments select switches. Exit 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Mutant(Fault):
 
 def load() -> list[Mutant]:
     """Read the list and check it against the switches of the patches."""
-    tests = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["tests"]
+    tests = tomllib.loads(Path(__file__).with_name("rust_tests.toml").read_text())["tests"]
     mutants = [
         Mutant(name, breaks, each["package"], each["target"], each["test"])
         for each in tests
@@ -58,7 +58,7 @@ def load() -> list[Mutant]:
         sys.exit("mutants: no switch found in rust_patches.toml")
     if listed != patched:
         unlisted, unpatched = sorted(patched - listed), sorted(listed - patched)
-        sys.exit(f"mutants: not in rust.toml: {unlisted}; not in rust_patches.toml: {unpatched}")
+        sys.exit(f"mutants: not in rust_tests.toml: {unlisted}; not in rust_patches.toml: {unpatched}")
     return mutants
 
 

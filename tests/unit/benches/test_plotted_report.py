@@ -34,8 +34,12 @@ def test_spread_of_a_bar_reaches_from_the_slowest_to_the_fastest_run() -> None:
 
 
 def test_columns_and_marks_of_latencies_share_one_axis() -> None:
-    distribution = Distribution("a", {"1": 10, "10": 5}, {"p50_ms": 1.0, "p90_ms": 10.0, "p99_ms": 100.0, "p999_ms": 100.0})
-    drawn = draw_distributions("", [DistributionGroup("row", [distribution, Distribution("b", {"100": 1}, {})])], ["a", "b"])
+    distribution = Distribution(
+        "a", {"1": 10, "10": 5}, {"p50_ms": 1.0, "p90_ms": 10.0, "p99_ms": 100.0, "p999_ms": 100.0}
+    )
+    drawn = draw_distributions(
+        "", [DistributionGroup("row", [distribution, Distribution("b", {"100": 1}, {})])], ["a", "b"]
+    )
     columns = [float(x) for x in re.findall(r"M([\d.]+) \d+v-", drawn)]
     heights = [float(height) for height in re.findall(r"v-([\d.]+)h", drawn)]
     marks = [float(x) for x in re.findall(r'class="quantile" d="M([\d.]+)', drawn)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Sequencer -+-> PayloadBuilder (of a driver) ------+
-//!              +-> DevelopmentControl ----------------+--> BlockProducer --> ChainWriter (all roles)
+//!              +-> DevelopmentControl ----------------+--> BlockProducer --> ChainWriter
 //!              +-> ticks, unwind, safe and finalized -+
 //! ```
 

@@ -31,7 +31,7 @@ use crate::{
     process::{
         follower_status::follower_status,
         status::{FollowingStatus, Status},
-        writer::{Begun, Writer},
+        writing_thread::{Begun, WritingThread},
     },
     produce::{signer::admit_signer, step_signer::StepSigner},
     repair::scrubber::{ScrubOwner, Scrubber},
@@ -362,8 +362,8 @@ impl Node {
         writing.control.close();
     }
 
-    fn writer(&self, writing: &WriterState, manual: Option<RingLimits>) -> Writer {
-        Writer {
+    fn writer(&self, writing: &WriterState, manual: Option<RingLimits>) -> WritingThread {
+        WritingThread {
             spec: self.spec.clone(),
             genesis: Mutex::new(writing.genesis.lock().take()),
             settings: self.settings.clone(),

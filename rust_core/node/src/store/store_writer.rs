@@ -62,8 +62,8 @@ pub(crate) struct StoreObservers {
 enum JobExecutor {
     /// Thread that writes the store; `None` once it is joined.
     Thread(Option<JoinHandle<()>>),
-    /// Worker that the owner of the link runs, on request or when the queue is full.
-    Owner(Worker),
+    /// Runner that the owner of the link calls, on request or when the queue is full.
+    Owner(StoreJobRunner),
 }
 
 impl StoreWriter {
@@ -77,7 +77,7 @@ impl StoreWriter {
         let confirmed = Arc::new(NewestStoredBlock::default());
         confirmed.set(store.head()?.map(|head| head.number));
         let backlog = Arc::new(WriteQueue::new(settings.queue_limits()));
-        let worker = Worker {
+        let worker = StoreJobRunner {
             store: store.clone(),
             backlog: backlog.clone(),
             confirmed: confirmed.clone(),
@@ -269,21 +269,21 @@ impl StoreGauge {
     }
 }
 
-/// Worker that writes queued jobs to the store.
-struct Worker {
+/// Runner that writes queued jobs to the store.
+struct StoreJobRunner {
     store: Store,
     backlog: Arc<WriteQueue<StoreJob>>,
     confirmed: Arc<NewestStoredBlock>,
     observers: StoreObservers,
 }
 
-impl std::fmt::Debug for Worker {
+impl std::fmt::Debug for StoreJobRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("store", &self.store).finish_non_exhaustive()
+        f.debug_struct("StoreJobRunner").field("store", &self.store).finish_non_exhaustive()
     }
 }
 
-impl Worker {
+impl StoreJobRunner {
     /// Waits for jobs and writes one batch. Returns `false` once the queue is closed or a write has failed.
     fn run_once(&self) -> bool {
         let jobs = self.backlog.pop_batch(BATCH_BLOCKS, BATCH_TRANSACTIONS);

@@ -1,4 +1,4 @@
-//! Calls of one body so far, and their payment.
+//! Calls of one body so far, and what was charged for them.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::methods::method::Method;
 
 /// Tokens of calls that are not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Payment {
+pub(super) enum ChargeState {
     Due,
     /// The tokens of the next call are charged.
     NextCharged,
@@ -27,7 +27,7 @@ pub(super) struct BodyState {
     pub(super) next: usize,
     /// `true` if the parameters of all calls are valid JSON.
     pub(super) is_checked: bool,
-    pub(super) payment: Payment,
+    pub(super) charge_state: ChargeState,
     /// `true` if the next call was tried on the receiving thread, and needs a lane.
     pub(super) needs_lane: bool,
     /// Refusal of the next call.
@@ -47,7 +47,7 @@ impl BodyState {
         Self {
             next: 0,
             is_checked,
-            payment: Payment::Due,
+            charge_state: ChargeState::Due,
             needs_lane: false,
             refusal: None,
             answers: Answers::new(is_batch, calls, limit),
@@ -69,25 +69,25 @@ impl BodyState {
             return Err(refusal);
         }
         let Some(budget) = budget else { return Ok(()) };
-        match self.payment {
-            Payment::NextCharged => return Ok(()),
-            Payment::Due => budget.charge(cost)?,
-            Payment::AllCharged => {
+        match self.charge_state {
+            ChargeState::NextCharged => return Ok(()),
+            ChargeState::Due => budget.charge(cost)?,
+            ChargeState::AllCharged => {
                 return match budget.refusal() {
                     Some(refusal @ Refusal::Cpu { .. }) if is_first => Err(refusal),
                     _ => Ok(()),
                 };
             }
         }
-        self.payment = Payment::NextCharged;
+        self.charge_state = ChargeState::NextCharged;
         Ok(())
     }
 
     /// Counts the next call as started.
     pub(super) fn advance(&mut self) {
         self.next += 1;
-        if self.payment == Payment::NextCharged {
-            self.payment = Payment::Due;
+        if self.charge_state == ChargeState::NextCharged {
+            self.charge_state = ChargeState::Due;
         }
         self.needs_lane = false;
     }

@@ -9,7 +9,7 @@ use super::{
     answers::BodyReply,
     api::Api,
     backoff::AdaptiveBackoff,
-    body_state::{BodyState, Payment},
+    body_state::{BodyState, ChargeState},
     call_counts::{CountedCalls, FailedCalls},
     call_runner::{CallRunner, Costs, Slice, Stop, is_json},
     call_text::{CallText, OwnedCall},
@@ -129,27 +129,31 @@ impl Entrance {
         if body.len() > self.limits.parsed && !may_be_large {
             return Entered::Large;
         }
-        let (limits, mut payment) = (&self.limits.body, Payment::Due);
+        let (limits, mut charge_state) = (&self.limits.body, ChargeState::Due);
         let common = match parse_common(body, limits.depth, limits.batch) {
-            Some(CommonBody::Call(call)) => self.begin(view, &[call], false, false, caller, &mut payment),
-            Some(CommonBody::Batch(calls)) => self.begin(view, &calls, true, false, caller, &mut payment),
+            Some(CommonBody::Call(call)) => {
+                self.begin(view, &[call], false, false, caller, &mut charge_state)
+            }
+            Some(CommonBody::Batch(calls)) => {
+                self.begin(view, &calls, true, false, caller, &mut charge_state)
+            }
             None => None,
         };
         if let Some(entered) = common {
             return entered;
         }
         let parsed = match parse_any(body, limits) {
-            Ok(parsed) => self.begin(view, &parsed.calls, parsed.is_batch, true, caller, &mut payment),
+            Ok(parsed) => self.begin(view, &parsed.calls, parsed.is_batch, true, caller, &mut charge_state),
             Err(error) => {
                 let calls = [OwnedCall::rejected(error)];
-                self.begin(view, &calls, false, true, caller, &mut payment)
+                self.begin(view, &calls, false, true, caller, &mut charge_state)
             }
         };
         parsed.expect("the body is valid JSON")
     }
 
     /// Begins a body with these calls; returns `None`, with no effect of its calls, if parameters are not valid JSON.
-    /// `is_checked`: they are valid. A body that begins again is not charged again: `payment` says what was.
+    /// `is_checked`: they are valid. A body that begins again is not charged again: `charge_state` is what was charged.
     fn begin<'a, C: CallText<'a>>(
         &self,
         view: Option<&Arc<View>>,
@@ -157,12 +161,12 @@ impl Entrance {
         is_batch: bool,
         is_checked: bool,
         caller: &RequestCaller<'_>,
-        payment: &mut Payment,
+        charge_state: &mut ChargeState,
     ) -> Option<Entered<'a>> {
         let mut state = BodyState::new(is_batch, calls.len(), self.limits.response, is_checked);
-        state.payment = *payment;
+        state.charge_state = *charge_state;
         if is_batch
-            && *payment == Payment::Due
+            && *charge_state == ChargeState::Due
             && let Some(budget) = caller.budget
         {
             if !caller.is_connection
@@ -171,7 +175,7 @@ impl Entrance {
                 return Some(Entered::Pending(self.refused(refusal)));
             }
             if budget.charge_all(calls.iter().map(|call| self.runner.cost(call)).sum()) {
-                state.payment = Payment::AllCharged;
+                state.charge_state = ChargeState::AllCharged;
             }
         }
         let may_be_long = is_batch && self.runner.may_be_long(calls);
@@ -180,7 +184,7 @@ impl Entrance {
             state.slice = Some(slice.begun);
             match self.runner.run(view, calls, &mut state, &slice) {
                 Stop::Malformed => {
-                    *payment = state.payment;
+                    *charge_state = state.charge_state;
                     return None;
                 }
                 Stop::Started => {
@@ -197,7 +201,7 @@ impl Entrance {
         // The calls that are left may have effects, and a body with a syntax error must have none.
         let are_valid = |call: &C| call.request().is_ok_and(|(_, params)| is_json(params));
         if !is_checked && !calls[state.next..].iter().all(are_valid) {
-            *payment = state.payment;
+            *charge_state = state.charge_state;
             return None;
         }
         state.is_checked = true;

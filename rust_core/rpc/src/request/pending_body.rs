@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::{
     answers::{Answers, BodyReply, HttpStatus},
     api::Api,
-    body_state::{BodyState, Payment},
+    body_state::{BodyState, ChargeState},
     call_runner::{CallRunner, Slice, Stop},
     call_text::{CallText as _, OwnedCall},
     caller_budget::{CallerBudget, Refusal, transport_time},
@@ -204,7 +204,7 @@ impl PendingBody {
         };
         let Some(submissions) = Submissions::new(api, &self.calls) else { return false };
         // Calls of a caller with too few tokens are refused one by one.
-        if budget.is_some() && self.calls.len() > 1 && state.payment != Payment::AllCharged {
+        if budget.is_some() && self.calls.len() > 1 && state.charge_state != ChargeState::AllCharged {
             return false;
         }
         if lanes.room() < submissions.chunks() {

@@ -5,7 +5,7 @@
 
 use foreseal_simulation::{ClusterCounts, play_cluster, run_cluster_seeds};
 
-/// Number of seeds that every change must pass. Each switch of `tests/campaigns/mutants/rust.toml` that names
+/// Number of seeds that every change must pass. Each switch of `tests/campaigns/mutants/rust_tests.toml` that names
 /// this test is detected within them.
 const SEEDS: u64 = 150;
 

@@ -42,7 +42,7 @@ pub type Sink<'a> = &'a mut dyn FnMut(Notification);
 
 /// Pump that takes entries from the feed and delivers them to the channels, rendered once per channel.
 ///
-/// It has no thread: a caller loops over [`Self::deliver_next`] and [`Self::deliver`].
+/// It has no thread: a caller loops over [`Self::wait_for_entries`] and [`Self::deliver`].
 pub struct DeliveryPump {
     subscriptions: Arc<Subscriptions>,
     entries: VecDeque<Entry>,
@@ -62,7 +62,7 @@ impl DeliveryPump {
     /// Takes entries, unless undelivered ones remain. Waits for entries for at most `wait`.
     ///
     /// Returns `true` if there is an entry to deliver.
-    pub fn deliver_next(&mut self, wait: Duration) -> bool {
+    pub fn wait_for_entries(&mut self, wait: Duration) -> bool {
         // The feed merges waiting entries, which would accumulate here.
         if self.entries.is_empty() {
             self.entries.extend(self.subscriptions.node().feed().drain(wait));

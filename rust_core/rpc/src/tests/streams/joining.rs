@@ -103,10 +103,10 @@ fn a_slow_pump_does_not_accumulate_views() {
     for _ in 0..600 {
         bench.submit(&workload.next_transaction());
         bench.tick();
-        streams.pump.deliver_next(Duration::ZERO);
+        streams.pump.wait_for_entries(Duration::ZERO);
     }
     let mut entries = 0;
-    while streams.pump.deliver_next(Duration::ZERO) {
+    while streams.pump.wait_for_entries(Duration::ZERO) {
         let notices = &mut streams.notices;
         streams.pump.deliver(&mut |notice| notices.push(notice));
         entries += 1;
@@ -174,7 +174,7 @@ fn a_panic_ends_subscriptions_with_losses_and_the_pump_continues() {
     streams.deliver_all();
     bench.tick();
     let later = streams.subscribe(&json!(["foreseal_feed"]));
-    streams.pump.deliver_next(Duration::ZERO);
+    streams.pump.wait_for_entries(Duration::ZERO);
     let (notices, mut calls) = (&mut streams.notices, 0);
     let delivered = std::panic::catch_unwind(AssertUnwindSafe(|| {
         while streams.pump.deliver(&mut |notice| {

@@ -72,7 +72,7 @@ impl Streams {
 
     /// Delivers all pending entries.
     pub(super) fn deliver_all(&mut self) {
-        while self.pump.deliver_next(Duration::ZERO) {
+        while self.pump.wait_for_entries(Duration::ZERO) {
             let notices = &mut self.notices;
             while self.pump.deliver(&mut |notice| notices.push(notice)) {}
         }

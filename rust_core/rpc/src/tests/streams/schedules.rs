@@ -144,7 +144,7 @@ impl<'b> World<'b> {
                 self.bench.api.node().develop(|writer| writer.reorg(&[Vec::new()])).unwrap();
                 self.record_chain();
             }
-            Act::Poll => drop(self.streams.pump.deliver_next(Duration::ZERO)),
+            Act::Poll => drop(self.streams.pump.wait_for_entries(Duration::ZERO)),
             Act::Deliver => {
                 let pushed = &mut self.pushed;
                 self.streams.pump.deliver(&mut |notice| pushed.push(notice));
@@ -247,7 +247,7 @@ impl<'b> World<'b> {
         }
         self.act(Act::Step);
         self.act(Act::Seal);
-        while self.streams.pump.deliver_next(Duration::ZERO) {
+        while self.streams.pump.wait_for_entries(Duration::ZERO) {
             self.act(Act::Deliver);
         }
         self.drain();
