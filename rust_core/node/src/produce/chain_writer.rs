@@ -4,9 +4,9 @@
 //!   append (journal: durable) -> adopt (chain, store) -> show (view, frames for followers) -> trim
 //! ```
 //!
-//! Each process with a data directory of its own has one: a leader appends what it builds, a replica or standby what its
-//! leader built. A worker reads the data directory of another process and has none. Nothing is
-//! shown before its append is durable.
+//! Each process with a data directory of its own has one: a leader appends what it builds, a replica or standby what
+//! its leader built. A worker reads the data directory of another process and has none. Nothing is shown before its
+//! append is durable.
 
 use std::sync::Arc;
 
