@@ -40,7 +40,7 @@ impl Engine {
             return Ok(outcome("INVALID", None, None));
         }
         let choice = ForkChoice { head, safe: non_zero(state.safe), finalized: non_zero(state.finalized) };
-        match self.node.drive(|sequencer| sequencer.choose_head(&choice))? {
+        match self.node.drive(|payloads| payloads.choose_head(&choice))? {
             HeadChoice::Unknown => return Ok(outcome("SYNCING", None, None)),
             HeadChoice::Invalid { latest_valid } => return Ok(outcome("INVALID", Some(latest_valid), None)),
             // No payload may be built on an ancestor of the newest block (Engine API, forkchoiceUpdated, 2).
@@ -69,7 +69,7 @@ impl Engine {
             extra_data: &production.extra_data,
         };
         let request = attributes.into_request(&context)?;
-        self.node.drive(|sequencer| sequencer.begin_payload(&request))?;
+        self.node.drive(|payloads| payloads.begin_payload(&request))?;
         Ok(request.id)
     }
 

@@ -55,7 +55,7 @@ impl Engine {
         };
         let hash = block.header.hash_slow();
         let number = block.header.number;
-        Ok(match self.node.drive(|sequencer| sequencer.add_block(block))? {
+        Ok(match self.node.drive(|payloads| payloads.add_block(block))? {
             BlockVerdict::Valid => status("VALID", Some(hash), None),
             BlockVerdict::Invalid { latest_valid, reason } => {
                 tracing::warn!(number, %hash, reason, "the driver sent an invalid block");
@@ -68,13 +68,13 @@ impl Engine {
     /// Ends a payload and returns its block.
     pub(crate) fn get_payload(&self, version: u8, params: Arguments<'_>) -> Result<Value, EngineError> {
         let id: B64 = params.required(0, "payloadId")?;
-        let fork = self.node.drive(|sequencer| sequencer.payload_fork(id))?;
+        let fork = self.node.drive(|payloads| payloads.payload_fork(id))?;
         let wanted = get_payload_version(fork.ok_or(EngineError::UnknownPayload)?);
         if version < wanted || (version >= 3 && version != wanted) {
             let reason = format!("this payload needs engine_getPayloadV{wanted}");
             return Err(EngineError::UnsupportedFork(reason));
         }
-        let built = self.node.drive(|sequencer| sequencer.finish_payload(id))?;
+        let built = self.node.drive(|payloads| payloads.finish_payload(id))?;
         let built = built.ok_or(EngineError::UnknownPayload)?;
         let is_optimism = self.spec().optimism().is_some();
         let payload = ExecutionPayload::of_block(&built.block, is_optimism);

@@ -1,4 +1,4 @@
-//! The sequencer and what changes its chain: ticks, payloads of a driver, development methods, and operators.
+//! The sequencer, access to it from other threads, its ticks, and safe and finalized blocks.
 
 pub(crate) mod finality;
 pub(crate) mod producer;

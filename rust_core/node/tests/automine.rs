@@ -69,7 +69,7 @@ impl WatchedNode {
     }
 
     fn set_mining(&self, mining: Mining) {
-        self.node.develop(|writer| writer.set_mining(mining)).unwrap();
+        self.node.develop(|development| development.set_mining(mining)).unwrap();
     }
 
     /// Returns the number of the block of a transaction.
@@ -100,7 +100,7 @@ impl WatchedNode {
 /// Raises the nonce of `wallet`, so that pooled transactions from that nonce on can run.
 fn set_nonce(node: &Node, wallet: &Wallet, nonce: u64) {
     let change = Override { address: wallet.address, change: Change::Nonce(nonce) };
-    node.develop(|writer| writer.write(&change)).unwrap();
+    node.develop(|development| development.write(&change)).unwrap();
 }
 
 #[test]
@@ -113,14 +113,14 @@ fn each_change_under_automine_publishes_sealed_blocks_only() {
     assert_eq!((watched.block_of(&first), watched.latest()), (Some(1), 1));
     watched.assert_atomic("a submission");
 
-    watched.node.develop(|writer| writer.write(&balance(1_000))).unwrap();
+    watched.node.develop(|development| development.write(&balance(1_000))).unwrap();
     assert_eq!(watched.latest(), 2);
     watched.assert_atomic("an override");
 
     let queued = watched.submit(&wallets[1], 1);
     assert_eq!((watched.block_of(&queued), watched.latest()), (None, 2), "its nonce is too high");
     set_nonce(&watched.node, &wallets[1], 1);
-    watched.node.develop(|writer| writer.mine(1, None)).unwrap();
+    watched.node.develop(|development| development.mine(1, None)).unwrap();
     assert_eq!(watched.block_of(&queued), Some(watched.latest()));
     watched.assert_atomic("mining on request");
 
@@ -137,7 +137,7 @@ fn each_change_under_automine_publishes_sealed_blocks_only() {
     assert_eq!((watched.block_of(&first), watched.latest()), (Some(1), 1));
     watched.assert_atomic("the tick after an unwind");
 
-    watched.node.develop(|writer| writer.reorg(&[Vec::new()])).unwrap();
+    watched.node.develop(|development| development.reorg(&[Vec::new()])).unwrap();
     assert_eq!((watched.block_of(&first), watched.latest()), (None, 1), "an empty block is in its place");
     watched.assert_atomic("a reorg");
     watched.tick();
@@ -199,11 +199,11 @@ fn a_snapshot_with_steps_is_restored_sealed_under_automine() {
     let preconfirmed = watched.submit(&wallets[0], 0);
     watched.tick();
     let pooled = watched.submit(&wallets[0], 1);
-    let snapshot = watched.node.develop(|writer| writer.snapshot()).unwrap();
+    let snapshot = watched.node.develop(|development| development.snapshot()).unwrap();
     watched.set_mining(Mining::Automatic);
     watched.submit(&wallets[0], 2);
     watched.published();
-    assert!(watched.node.develop(|writer| writer.revert(snapshot)).unwrap());
+    assert!(watched.node.develop(|development| development.revert(snapshot)).unwrap());
     assert_eq!((watched.block_of(&preconfirmed), watched.block_of(&pooled)), (Some(1), None));
     assert_eq!((watched.latest(), watched.node.pool().counts().pooled), (1, 1));
     watched.assert_atomic("a revert");
@@ -239,7 +239,7 @@ fn a_block_mined_on_request_appears_with_its_step() {
     watched.tick();
     let second = watched.submit(&wallets[0], 1);
     watched.published();
-    watched.node.develop(|writer| writer.mine(2, None)).unwrap();
+    watched.node.develop(|development| development.mine(2, None)).unwrap();
     assert_eq!((watched.block_of(&first), watched.block_of(&second)), (Some(1), Some(1)));
     assert_eq!(watched.published(), [(1, 0), (2, 0)]);
 }

@@ -131,13 +131,13 @@ fn pause_ends_only_below_the_limit() {
 fn development_time_methods_move_the_chain_ahead_without_a_lead() {
     let (_datadir, wallets, mut bench) = support::start();
     let ahead = bench.clock.now().unix.as_secs() + 86_400;
-    bench.node.develop(|writer| writer.set_next_timestamp(ahead)).unwrap();
+    bench.node.develop(|development| development.set_next_timestamp(ahead)).unwrap();
     bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.seal();
     assert_eq!(timestamp(&bench), ahead);
     bench.seal();
     assert_eq!(timestamp(&bench), ahead + 2);
-    assert_eq!(bench.node.develop(|writer| writer.set_time(5)).unwrap(), 0);
+    assert_eq!(bench.node.develop(|development| development.set_time(5)).unwrap(), 0);
     bench.seal();
     bench.seal();
     let status = bench.node.status();

@@ -28,7 +28,7 @@ fn timestamp(view: &View) -> u64 {
 fn blocks_mined_on_demand_include_the_pooled_transactions() {
     let (datadir, wallets, bench) = start();
     let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
-    bench.node.develop(|writer| writer.mine(3, None)).unwrap();
+    bench.node.develop(|development| development.mine(3, None)).unwrap();
     let view = bench.view();
     assert_eq!(view.latest().number(), 3);
     assert_eq!(view.transaction(&hash).unwrap().unwrap().0.number(), 1);
@@ -44,9 +44,9 @@ fn many_blocks_mined_at_once_equal_blocks_mined_singly() {
     let (datadir, wallets, together) = start();
     let (_other, _, apart) = start();
     let blocks = 200;
-    together.node.develop(|writer| writer.mine(blocks, None)).unwrap();
+    together.node.develop(|development| development.mine(blocks, None)).unwrap();
     for _ in 0..blocks {
-        apart.node.develop(|writer| writer.mine(1, None)).unwrap();
+        apart.node.develop(|development| development.mine(1, None)).unwrap();
     }
     assert!(fingerprint(&together.view()) == fingerprint(&apart.view()), "another chain came of it");
     assert_eq!(together.view().latest().number(), blocks);
@@ -58,15 +58,15 @@ fn many_blocks_mined_at_once_equal_blocks_mined_singly() {
 #[test]
 fn mined_blocks_have_the_requested_interval() {
     let (datadir, wallets, bench) = start();
-    bench.node.develop(|writer| writer.mine(1, None)).unwrap();
+    bench.node.develop(|development| development.mine(1, None)).unwrap();
     let from = timestamp(&bench.view());
-    bench.node.develop(|writer| writer.mine(3, Some(100))).unwrap();
+    bench.node.develop(|development| development.mine(3, Some(100))).unwrap();
     let view = bench.view();
     let times = (1..=4).map(|n| view.sealed(n).unwrap().unwrap().block.header.timestamp).collect::<Vec<_>>();
     assert_eq!(times, [from, from + 100, from + 200, from + 300]);
     assert_eq!(view.pending().block.header.timestamp, from + 302);
     let most = Development::default().mined;
-    let rejection = bench.node.develop(|writer| writer.mine(most + 1, None)).unwrap_err();
+    let rejection = bench.node.develop(|development| development.mine(most + 1, None)).unwrap_err();
     assert_eq!(rejection.to_string(), format!("at most {most} blocks at a time are allowed"));
     drop(view);
     restart(&datadir, &wallets, bench);
@@ -77,7 +77,7 @@ fn an_override_is_a_step_and_is_sealed_unchanged() {
     let (datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
-    bench.node.develop(|writer| writer.write(&balance(1_000))).unwrap();
+    bench.node.develop(|development| development.write(&balance(1_000))).unwrap();
     let written = bench.view();
     assert_eq!((written.pending_index(), balance_in(&written)), (2, U256::from(1_000)));
     assert_eq!(written.latest().state.account(&OTHER_ACCOUNT).unwrap(), None, "what is sealed stays");
@@ -85,10 +85,10 @@ fn an_override_is_a_step_and_is_sealed_unchanged() {
     bench.tick();
     assert_eq!(balance_in(&bench.view()), U256::from(1_007));
 
-    bench.node.develop(|writer| writer.write(&balance(1_007))).unwrap();
+    bench.node.develop(|development| development.write(&balance(1_007))).unwrap();
     assert_eq!(bench.view().pending_index(), 3, "what changes nothing is no step");
-    bench.node.develop(|writer| writer.write(&balance(1_000))).unwrap();
-    bench.node.develop(|writer| writer.write(&balance(1_007))).unwrap();
+    bench.node.develop(|development| development.write(&balance(1_000))).unwrap();
+    bench.node.develop(|development| development.write(&balance(1_007))).unwrap();
     let pending = bench.view().pending().clone();
     assert_eq!((pending.steps.len(), pending.steps[3].hash), (6, pending.steps[5].hash));
     let positions = pending.written.iter().map(|one| (one.step, one.transactions)).collect::<Vec<_>>();
@@ -106,7 +106,7 @@ fn an_override_is_a_step_and_is_sealed_unchanged() {
 fn every_field_of_an_account_can_be_overridden() {
     let (datadir, wallets, bench) = start();
     let write = |address, change| {
-        bench.node.develop(|writer| writer.write(&Override { address, change })).unwrap();
+        bench.node.develop(|development| development.write(&Override { address, change })).unwrap();
         bench.view().pending().state.clone()
     };
     let code = Bytes::from_static(b"\x60\x00\x60\x00\xf3");
@@ -139,7 +139,7 @@ fn an_override_queues_or_drops_pooled_transactions() {
     let (_datadir, wallets, mut bench) = start();
     let sender = wallets[0].address;
     let set = |bench: &Bench, change| {
-        bench.node.develop(|writer| writer.write(&Override { address: sender, change })).unwrap();
+        bench.node.develop(|development| development.write(&Override { address: sender, change })).unwrap();
     };
     let submit =
         |nonce| bench.node.submit(&wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
@@ -160,9 +160,12 @@ fn an_override_queues_or_drops_pooled_transactions() {
 fn an_impersonated_account_sends() {
     let (datadir, wallets, mut bench) = start();
     let contract = Contract::Counter.address();
-    bench.node.develop(|writer| writer.write(&balance(1))).unwrap();
+    bench.node.develop(|development| development.write(&balance(1))).unwrap();
     let ether = Change::Balance(U256::from(10).pow(U256::from(18)));
-    bench.node.develop(|writer| writer.write(&Override { address: contract, change: ether })).unwrap();
+    bench
+        .node
+        .develop(|development| development.write(&Override { address: contract, change: ether }))
+        .unwrap();
     let nonce = bench.view().pending().state.account(&contract).unwrap().unwrap().nonce;
     let unsigned = TxEip1559 {
         chain_id: bench.node.spec().chain_id(),
@@ -189,12 +192,12 @@ fn increasing_time_moves_the_block_being_built() {
     let (datadir, wallets, mut bench) = start();
     bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
-    bench.node.develop(|writer| writer.write(&balance(1_000))).unwrap();
+    bench.node.develop(|development| development.write(&balance(1_000))).unwrap();
     bench.node.submit(&wallets[0].transfer(1, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
     let before = bench.view().pending().clone();
-    assert_eq!(bench.node.develop(|writer| writer.increase_time(3_600)).unwrap(), 3_600);
-    assert_eq!(bench.node.develop(|writer| writer.increase_time(400)).unwrap(), 4_000);
+    assert_eq!(bench.node.develop(|development| development.increase_time(3_600)).unwrap(), 3_600);
+    assert_eq!(bench.node.develop(|development| development.increase_time(400)).unwrap(), 4_000);
     let after = bench.view().pending().clone();
     assert_eq!(after.block.header.timestamp, before.block.header.timestamp + 4_000);
     assert_eq!(after.block.transactions, before.block.transactions);
@@ -208,9 +211,9 @@ fn increasing_time_moves_the_block_being_built() {
 #[test]
 fn the_next_timestamp_is_exact_and_time_continues_from_it() {
     let (datadir, wallets, mut bench) = start();
-    bench.node.develop(|writer| writer.set_next_timestamp(2_000_001)).unwrap();
-    bench.node.develop(|writer| writer.increase_time(1)).unwrap();
-    bench.node.develop(|writer| writer.set_time(2_000_000)).unwrap();
+    bench.node.develop(|development| development.set_next_timestamp(2_000_001)).unwrap();
+    bench.node.develop(|development| development.increase_time(1)).unwrap();
+    bench.node.develop(|development| development.set_time(2_000_000)).unwrap();
     assert_eq!(bench.view().pending().block.header.timestamp, 2_000_001);
     bench.tick();
     assert_eq!(bench.view().latest().number(), 0, "it lasts a block time");
@@ -218,18 +221,18 @@ fn the_next_timestamp_is_exact_and_time_continues_from_it() {
     assert_eq!(timestamp(&bench.view()), 2_000_001);
     bench.seal();
     assert_eq!(timestamp(&bench.view()), 2_000_003);
-    let rejection = bench.node.develop(|writer| writer.set_next_timestamp(2_000_003)).unwrap_err();
+    let rejection = bench.node.develop(|development| development.set_next_timestamp(2_000_003)).unwrap_err();
     assert!(matches!(rejection, ControlError::Timestamp { timestamp: 2_000_003, previous: 2_000_003 }));
     for far in [u64::MAX, u64::MAX / 1000, i64::MAX.unsigned_abs() / 1000 + 9] {
         assert!(matches!(
-            bench.node.develop(|writer| writer.set_next_timestamp(far)).unwrap_err(),
+            bench.node.develop(|development| development.set_next_timestamp(far)).unwrap_err(),
             ControlError::Clock(_)
         ));
-        assert!(bench.node.develop(|writer| writer.increase_time(far)).is_err());
+        assert!(bench.node.develop(|development| development.increase_time(far)).is_err());
     }
     // The clock goes back; no timestamp decreases with it.
-    assert_eq!(bench.node.develop(|writer| writer.set_time(5)).unwrap(), 0);
-    bench.node.develop(|writer| writer.mine(1, None)).unwrap();
+    assert_eq!(bench.node.develop(|development| development.set_time(5)).unwrap(), 0);
+    bench.node.develop(|development| development.mine(1, None)).unwrap();
     assert_eq!(timestamp(&bench.view()), 2_000_005);
     restart(&datadir, &wallets, bench);
 }
@@ -237,7 +240,8 @@ fn the_next_timestamp_is_exact_and_time_continues_from_it() {
 #[test]
 fn blocks_are_sealed_as_the_mining_mode_requires() {
     let (_datadir, wallets, mut bench) = start();
-    let set = |bench: &Bench, mining| bench.node.develop(|writer| writer.set_mining(mining)).unwrap();
+    let set =
+        |bench: &Bench, mining| bench.node.develop(|development| development.set_mining(mining)).unwrap();
     let transfer = |nonce| wallets[0].transfer(nonce, OTHER_ACCOUNT, 7, Fees::default());
     set(&bench, Mining::Manual);
     bench.node.submit(&transfer(0)).unwrap();
@@ -252,7 +256,7 @@ fn blocks_are_sealed_as_the_mining_mode_requires() {
     assert_eq!((bench.view().pending_index(), bench.node.pool().counts().pooled), (0, 0));
     bench.tick();
     assert_eq!(bench.view().latest().number(), 2, "no empty block");
-    bench.node.develop(|writer| writer.write(&balance(1))).unwrap();
+    bench.node.develop(|development| development.write(&balance(1))).unwrap();
     assert_eq!(bench.view().latest().number(), 3);
     bench.clock.advance(Duration::from_mins(1));
     bench.node.submit(&transfer(2)).unwrap();
@@ -281,8 +285,8 @@ fn coinbase_and_base_fee_count_from_the_block_being_built() {
     let (datadir, wallets, mut bench) = start();
     let hash = bench.node.submit(&wallets[0].transfer(0, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     bench.tick();
-    bench.node.develop(|writer| writer.set_beneficiary(OTHER_ACCOUNT)).unwrap();
-    bench.node.develop(|writer| writer.set_base_fee(5)).unwrap();
+    bench.node.develop(|development| development.set_beneficiary(OTHER_ACCOUNT)).unwrap();
+    bench.node.develop(|development| development.set_base_fee(5)).unwrap();
     let pending = bench.view().pending().clone();
     assert_eq!(
         (pending.block.header.beneficiary, pending.block.header.base_fee_per_gas),
@@ -290,10 +294,10 @@ fn coinbase_and_base_fee_count_from_the_block_being_built() {
     );
     assert_eq!(bench.view().transaction(&hash).unwrap().unwrap().0.number(), 1);
     let timestamp = pending.block.header.timestamp + 100;
-    bench.node.develop(|writer| writer.set_next_timestamp(timestamp)).unwrap();
+    bench.node.develop(|development| development.set_next_timestamp(timestamp)).unwrap();
     let header = bench.view().pending().block.header.clone();
     assert_eq!((header.timestamp, header.base_fee_per_gas), (timestamp, Some(5)), "neither undoes the other");
-    bench.node.develop(|writer| writer.set_base_fee(u64::MAX)).unwrap();
+    bench.node.develop(|development| development.set_base_fee(u64::MAX)).unwrap();
     assert!(bench.view().transaction(&hash).unwrap().is_none());
     assert!(bench.node.pool().contains(&hash), "it cannot pay and waits");
     bench.seal();
@@ -311,17 +315,17 @@ fn a_production_chain_rejects_development_controls() {
     let before = fingerprint(&bench.view());
     let assert_rejected =
         |error: Option<ControlError>| assert!(matches!(error, Some(ControlError::NotDevelopment)));
-    assert_rejected(bench.node.develop(|writer| writer.mine(1, None)).err());
-    assert_rejected(bench.node.develop(|writer| writer.write(&balance(1))).err());
-    assert_rejected(bench.node.develop(|writer| writer.increase_time(1)).err());
-    assert_rejected(bench.node.develop(|writer| writer.set_time(1)).err());
-    assert_rejected(bench.node.develop(|writer| writer.set_next_timestamp(3_000_000)).err());
-    assert_rejected(bench.node.develop(|writer| writer.reorg(&[Vec::new()])).err());
-    assert_rejected(bench.node.develop(|writer| writer.snapshot()).err());
-    assert_rejected(bench.node.develop(|writer| writer.revert(0)).err());
-    assert_rejected(bench.node.develop(|writer| writer.set_mining(Mining::Manual)).err());
-    assert_rejected(bench.node.develop(|writer| writer.set_beneficiary(OTHER_ACCOUNT)).err());
-    assert_rejected(bench.node.develop(|writer| writer.set_base_fee(1)).err());
+    assert_rejected(bench.node.develop(|development| development.mine(1, None)).err());
+    assert_rejected(bench.node.develop(|development| development.write(&balance(1))).err());
+    assert_rejected(bench.node.develop(|development| development.increase_time(1)).err());
+    assert_rejected(bench.node.develop(|development| development.set_time(1)).err());
+    assert_rejected(bench.node.develop(|development| development.set_next_timestamp(3_000_000)).err());
+    assert_rejected(bench.node.develop(|development| development.reorg(&[Vec::new()])).err());
+    assert_rejected(bench.node.develop(|development| development.snapshot()).err());
+    assert_rejected(bench.node.develop(|development| development.revert(0)).err());
+    assert_rejected(bench.node.develop(|development| development.set_mining(Mining::Manual)).err());
+    assert_rejected(bench.node.develop(|development| development.set_beneficiary(OTHER_ACCOUNT)).err());
+    assert_rejected(bench.node.develop(|development| development.set_base_fee(1)).err());
     let below = bench.node.control(|writer| writer.unwind(1)).unwrap_err();
     assert!(matches!(below, ControlError::Finalized { number: 1, finalized: 2 }));
     assert_eq!(fingerprint(&bench.view()), before);
@@ -339,7 +343,7 @@ fn concurrent_control_calls_are_serialized() {
             let node = node.clone();
             std::thread::spawn(move || {
                 for _ in 0..10 {
-                    node.develop(|writer| writer.mine(2, None)).unwrap();
+                    node.develop(|development| development.mine(2, None)).unwrap();
                 }
             })
         })
@@ -359,7 +363,10 @@ fn a_panic_ends_production_but_not_the_process() {
     let broken: Result<(), _> = bench.node.control(|_| panic!("on purpose"));
     assert!(matches!(broken, Err(ControlError::Failed(_))));
     assert!(bench.try_tick().is_err());
-    assert!(matches!(bench.node.develop(|writer| writer.snapshot()), Err(ControlError::Stopped(_))));
+    assert!(matches!(
+        bench.node.develop(|development| development.snapshot()),
+        Err(ControlError::Stopped(_))
+    ));
     assert!(bench.node.status().healthy(Duration::from_secs(5)).is_err());
     assert_eq!(bench.view().pending().number(), 1, "reads go on");
 }
@@ -367,13 +374,13 @@ fn a_panic_ends_production_but_not_the_process() {
 #[test]
 fn mining_intervals_start_at_the_timestamp_that_was_set() {
     let (datadir, wallets, bench) = start();
-    bench.node.develop(|writer| writer.set_next_timestamp(2_000_000)).unwrap();
-    bench.node.develop(|writer| writer.mine(3, Some(7))).unwrap();
+    bench.node.develop(|development| development.set_next_timestamp(2_000_000)).unwrap();
+    bench.node.develop(|development| development.mine(3, Some(7))).unwrap();
     let view = bench.view();
     let times: Vec<u64> =
         (1..=3).map(|number| view.sealed(number).unwrap().unwrap().block.header.timestamp).collect();
     assert_eq!(times, [2_000_000, 2_000_007, 2_000_014]);
-    bench.node.develop(|writer| writer.mine(1, Some(7))).unwrap();
+    bench.node.develop(|development| development.mine(1, Some(7))).unwrap();
     assert_eq!(bench.view().latest().block.header.timestamp, 2_000_021);
     restart(&datadir, &wallets, bench);
 }

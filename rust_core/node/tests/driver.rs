@@ -113,11 +113,11 @@ impl Driven {
     }
 
     fn continue_with(&self, request: &PayloadRequest) {
-        self.bench.node.drive(|writer| writer.begin_payload(request)).unwrap();
+        self.bench.node.drive(|payloads| payloads.begin_payload(request)).unwrap();
     }
 
     fn finish(&self, request: &PayloadRequest) -> BuiltPayload {
-        self.bench.node.drive(|writer| writer.finish_payload(request.id)).unwrap().unwrap()
+        self.bench.node.drive(|payloads| payloads.finish_payload(request.id)).unwrap().unwrap()
     }
 
     fn choose(&self, head: B256) -> HeadChoice {
@@ -130,11 +130,11 @@ impl Driven {
         safe: Option<B256>,
         finalized: Option<B256>,
     ) -> Result<HeadChoice, ControlError> {
-        self.bench.node.drive(|writer| writer.choose_head(&ForkChoice { head, safe, finalized }))
+        self.bench.node.drive(|payloads| payloads.choose_head(&ForkChoice { head, safe, finalized }))
     }
 
     fn add(&self, block: BlockBytes) -> BlockVerdict {
-        self.bench.node.drive(|writer| writer.add_block(block)).unwrap()
+        self.bench.node.drive(|payloads| payloads.add_block(block)).unwrap()
     }
 
     /// Builds and seals a block with these first transactions. Returns its hash.
@@ -423,7 +423,7 @@ fn attributes_that_no_block_can_have_are_refused() {
     let late = Arc::new(Transaction::recover(Transaction::decode_envelope(&raw).unwrap()).unwrap());
     let attributes = driven.attributes(vec![deposit(1, 1), late]);
     let request = driven.request(attributes, true);
-    let refused = driven.bench.node.drive(|writer| writer.begin_payload(&request)).unwrap_err();
+    let refused = driven.bench.node.drive(|payloads| payloads.begin_payload(&request)).unwrap_err();
     assert!(
         matches!(&refused, ControlError::Attributes(reason) if reason.contains("transaction 1")),
         "{refused}"

@@ -41,11 +41,11 @@ fn first(view: &View) -> StepCursor {
 }
 
 fn write(bench: &Bench, wei: u64) {
-    bench.node.develop(|writer| writer.write(&balance(wei))).unwrap();
+    bench.node.develop(|development| development.write(&balance(wei))).unwrap();
 }
 
 fn mine(bench: &Bench) {
-    bench.node.develop(|writer| writer.mine(1, None)).unwrap();
+    bench.node.develop(|development| development.mine(1, None)).unwrap();
 }
 
 #[test]
@@ -69,38 +69,38 @@ fn changes_replay_blocks_step_by_step_from_genesis() {
 fn a_rebuilt_block_is_reported_from_its_first_difference() {
     let (_datadir, _wallets, bench) = start();
     write(&bench, 1);
-    let snapshot = bench.node.develop(|writer| writer.snapshot()).unwrap();
+    let snapshot = bench.node.develop(|development| development.snapshot()).unwrap();
     write(&bench, 2);
     write(&bench, 3);
     let before = bench.view();
     let base_fee = before.pending().block.header.base_fee_per_gas.unwrap();
-    bench.node.develop(|writer| writer.set_base_fee(base_fee)).unwrap();
+    bench.node.develop(|development| development.set_base_fee(base_fee)).unwrap();
     assert!(!Arc::ptr_eq(&before, &bench.view()));
     assert_eq!(all_changes(&bench.view(), before.cursor()), "");
-    bench.node.develop(|writer| writer.set_base_fee(base_fee + 1)).unwrap();
+    bench.node.develop(|development| development.set_base_fee(base_fee + 1)).unwrap();
     assert_eq!(all_changes(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
     let timestamp = bench.view().pending().block.header.timestamp + 9;
     let before = bench.view();
-    bench.node.develop(|writer| writer.set_next_timestamp(timestamp)).unwrap();
+    bench.node.develop(|development| development.set_next_timestamp(timestamp)).unwrap();
     assert_eq!(all_changes(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
-    assert!(bench.node.develop(|writer| writer.revert(snapshot)).unwrap());
+    assert!(bench.node.develop(|development| development.revert(snapshot)).unwrap());
     assert_eq!(all_changes(&bench.view(), before.cursor()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1");
 }
 
 #[test]
 fn a_snapshot_reverts_later_changes() {
     let (_datadir, _wallets, bench) = start();
-    let opened = bench.node.develop(|writer| writer.snapshot()).unwrap();
+    let opened = bench.node.develop(|development| development.snapshot()).unwrap();
     write(&bench, 1);
-    let ended = bench.node.develop(|writer| writer.snapshot()).unwrap();
+    let ended = bench.node.develop(|development| development.snapshot()).unwrap();
     mine(&bench);
     write(&bench, 2);
     let before = bench.view();
-    assert!(bench.node.develop(|writer| writer.revert(ended)).unwrap());
+    assert!(bench.node.develop(|development| development.revert(ended)).unwrap());
     // The block is rebuilt with the hash that it had when it was sealed.
     assert_eq!(all_changes(&bench.view(), before.cursor()), "-2.1 -2.0 ~1");
     let middle = bench.view();
-    assert!(bench.node.develop(|writer| writer.revert(opened)).unwrap());
+    assert!(bench.node.develop(|development| development.revert(opened)).unwrap());
     assert_eq!(all_changes(&bench.view(), before.cursor()), "-2.1 -2.0 ~1 -1.1");
     assert_eq!(all_changes(&bench.view(), middle.cursor()), "-1.1");
 }
@@ -119,7 +119,7 @@ fn a_reorg_begins_after_the_last_common_block() {
     let before = bench.view();
     let sealed: Vec<B256> =
         (1..=2).map(|number| before.sealed(number).unwrap().unwrap().block.hash).collect();
-    bench.node.develop(|writer| writer.reorg(&[vec![]])).unwrap();
+    bench.node.develop(|development| development.reorg(&[vec![]])).unwrap();
     // The transaction returned to the pool and is included in a step at once.
     assert_eq!(all_changes(&bench.view(), before.cursor()), "-3.1 -3.0 ~2 -2.0 +2.0 =2 +3.0 +3.1");
     assert_eq!(bench.view().sealed(1).unwrap().unwrap().block.hash, sealed[0]);
@@ -196,7 +196,7 @@ fn old_blocks_are_replayed_step_by_step() {
     write(&bench, 2);
     let early = bench.view().cursor();
     mine(&bench);
-    bench.node.develop(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.develop(|development| development.mine(1_100, None)).unwrap();
     bench.node.drain().unwrap();
     mine(&bench);
     let view = bench.view();
@@ -225,7 +225,7 @@ fn blocks_without_steps_in_memory_are_reverted_step_by_step() {
     write(&bench, 1);
     write(&bench, 2);
     let early = bench.view().cursor();
-    bench.node.develop(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.develop(|development| development.mine(1_100, None)).unwrap();
     bench.node.drain().unwrap();
     assert!(bench.view().sealed(1).unwrap().unwrap().steps.is_empty());
     bench.node.control(|writer| writer.unwind(0)).unwrap();

@@ -101,9 +101,9 @@ fn entries_arrive_in_order_and_repeats_are_merged() {
 fn a_view_without_a_tick_is_an_entry() {
     let (_datadir, _wallets, bench) = start();
     drain(&bench);
-    bench.node.develop(|writer| writer.write(&balance(1))).unwrap();
-    bench.node.develop(|writer| writer.mine(2, None)).unwrap();
-    bench.node.develop(|writer| writer.mine(1, None)).unwrap();
+    bench.node.develop(|development| development.write(&balance(1))).unwrap();
+    bench.node.develop(|development| development.mine(2, None)).unwrap();
+    bench.node.develop(|development| development.mine(1, None)).unwrap();
     assert_eq!(kinds(&drain(&bench)), "vvv", "blocks that were mined together come together");
 }
 
@@ -113,12 +113,12 @@ fn a_slow_consumer_gets_fewer_views_but_every_change() {
     let (_datadir, _wallets, mut bench) = start();
     let base = views(&drain(&bench))[0].cursor();
     for round in 0..20 {
-        let snapshot = bench.node.develop(|writer| writer.snapshot()).unwrap();
+        let snapshot = bench.node.develop(|development| development.snapshot()).unwrap();
         for wei in 1..50 {
-            bench.node.develop(|writer| writer.write(&balance(100 * round + wei))).unwrap();
+            bench.node.develop(|development| development.write(&balance(100 * round + wei))).unwrap();
             bench.producer.tick(bench.clock.now(), &mut || true).unwrap();
         }
-        assert!(bench.node.develop(|writer| writer.revert(snapshot)).unwrap());
+        assert!(bench.node.develop(|development| development.revert(snapshot)).unwrap());
     }
     let drained = drain(&bench);
     let views = views(&drained);
@@ -133,11 +133,11 @@ fn a_slow_consumer_gets_fewer_views_but_every_change() {
 fn above_the_queue_limit_reverted_views_are_skipped() {
     let (_datadir, _wallets, bench) = start();
     let base = views(&drain(&bench))[0].cursor();
-    let snapshot = || bench.node.develop(|writer| writer.snapshot()).unwrap();
+    let snapshot = || bench.node.develop(|development| development.snapshot()).unwrap();
     let mut last = snapshot();
     for wei in 1..400 {
-        bench.node.develop(|writer| writer.write(&balance(wei))).unwrap();
-        assert!(bench.node.develop(|writer| writer.revert(last)).unwrap());
+        bench.node.develop(|development| development.write(&balance(wei))).unwrap();
+        assert!(bench.node.develop(|development| development.revert(last)).unwrap());
         last = snapshot();
     }
     let drained = drain(&bench);
@@ -160,7 +160,7 @@ fn a_wait_ends_on_wake() {
         bench.node.feed().wake();
         assert_eq!(kinds(&waiting.join().unwrap()), "");
         let waiting = scope.spawn(|| bench.node.feed().drain(hour));
-        bench.node.develop(|writer| writer.mine(1, None)).unwrap();
+        bench.node.develop(|development| development.mine(1, None)).unwrap();
         assert_eq!(kinds(&waiting.join().unwrap()), "v");
     });
 }
@@ -175,7 +175,7 @@ fn the_newest_view_is_consistent_with_the_entries_after_it() {
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| {
             for wei in 1..200 {
-                bench.node.develop(|writer| writer.write(&balance(wei))).unwrap();
+                bench.node.develop(|development| development.write(&balance(wei))).unwrap();
             }
         });
         while !writing.is_finished() {

@@ -245,7 +245,7 @@ fn imported_blocks_are_followed() {
             other.seal();
         }
         // More blocks than fit into one append.
-        other.node.develop(|writer| writer.mine(70, None)).unwrap();
+        other.node.develop(|development| development.mine(70, None)).unwrap();
     }
     let file = path_of("chain.rlp");
     let exported = export_chain(&settings("other"), disk.clone(), &file, &mut |_| true).unwrap();

@@ -176,7 +176,7 @@ fn a_follower_with_an_expired_cursor_restarts_from_the_store() {
     let seen = (before.cursor(), fingerprint(&before));
     drop(sequencer);
     let mut alone = open(Role::Sequencer { feed: None });
-    alone.node.develop(|writer| writer.mine(80, None)).unwrap();
+    alone.node.develop(|development| development.mine(80, None)).unwrap();
     alone.node.drain().unwrap();
     // The next append removes the journal segments that the store has passed.
     alone.seal();

@@ -31,7 +31,7 @@ fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> 
         }
         bench.tick();
         if round % 5 == 0 {
-            bench.node.develop(|writer| writer.write(&balance(round))).unwrap();
+            bench.node.develop(|development| development.write(&balance(round))).unwrap();
         }
     }
     let genesis = bench.view().sealed(0).unwrap().unwrap().block.hash;

@@ -48,9 +48,9 @@ impl ChainFile {
                 for _ in 0..block % 6 {
                     bench.node.submit(&workload.next_transaction()).unwrap();
                 }
-                bench.node.develop(|writer| writer.mine(1, Some(1))).unwrap();
+                bench.node.develop(|development| development.mine(1, Some(1))).unwrap();
             }
-            bench.node.develop(|writer| writer.mine(EMPTY, Some(1))).unwrap();
+            bench.node.develop(|development| development.mine(EMPTY, Some(1))).unwrap();
         }
         bench.node.drain().unwrap();
         drop(bench);

@@ -29,9 +29,9 @@ fn mining_in_slices_makes_the_same_chain() {
     sliced.node.mine(order, &mut || true).unwrap();
     whole
         .node
-        .develop(|writer| {
-            writer.set_next_timestamp(2_000_000)?;
-            writer.mine(300, Some(7))
+        .develop(|development| {
+            development.set_next_timestamp(2_000_000)?;
+            development.mine(300, Some(7))
         })
         .unwrap();
     assert!(fingerprint(&sliced.view()) == fingerprint(&whole.view()));
@@ -119,7 +119,7 @@ fn other_commands_wait_for_the_last_block() {
 #[test]
 fn submission_during_a_command_is_sealed_at_once() {
     let (_datadir, wallets, bench) = start();
-    bench.node.develop(|writer| writer.set_mining(Mining::Automatic)).unwrap();
+    bench.node.develop(|development| development.set_mining(Mining::Automatic)).unwrap();
     let mut sent = None;
     bench
         .node

@@ -70,7 +70,7 @@ fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<SteppedClock>, disk: &Sim
         if act(&mut bench, wallets, round).is_err() {
             let failed = shown(&bench.view());
             assert!(bench.try_tick().is_err());
-            let rejected = bench.node.develop(|writer| writer.snapshot());
+            let rejected = bench.node.develop(|development| development.snapshot());
             assert!(matches!(rejected, Err(ControlError::Stopped(_))), "round {round}");
             assert_eq!(shown(&bench.view()), failed, "nothing is shown after a failure");
             break;

@@ -71,10 +71,10 @@ fn a_restored_step_has_its_original_time_and_signature() {
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
     let (then, snapshot) =
-        (step_metadata(&bench.view()), bench.node.develop(|writer| writer.snapshot()).unwrap());
-    bench.node.develop(|writer| writer.write(&balance(5))).unwrap();
+        (step_metadata(&bench.view()), bench.node.develop(|development| development.snapshot()).unwrap());
+    bench.node.develop(|development| development.write(&balance(5))).unwrap();
     bench.tick();
-    assert!(bench.node.develop(|writer| writer.revert(snapshot)).unwrap());
+    assert!(bench.node.develop(|development| development.revert(snapshot)).unwrap());
     assert_eq!(step_metadata(&bench.view()), then);
 
     let clock = bench.clock.clone();
@@ -89,14 +89,14 @@ fn a_restored_step_has_its_original_time_and_signature() {
 #[test]
 fn an_identically_rebuilt_step_preserves_its_time_and_signature() {
     let (_datadir, wallets, mut bench) = start();
-    bench.node.develop(|writer| writer.set_base_fee(7)).unwrap();
+    bench.node.develop(|development| development.set_base_fee(7)).unwrap();
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
     let then = step_metadata(&bench.view());
     bench.clock.advance(Duration::from_millis(100));
-    bench.node.develop(|writer| writer.set_base_fee(7)).unwrap();
+    bench.node.develop(|development| development.set_base_fee(7)).unwrap();
     assert_eq!(step_metadata(&bench.view()), then);
-    bench.node.develop(|writer| writer.set_base_fee(8)).unwrap();
+    bench.node.develop(|development| development.set_base_fee(8)).unwrap();
     let now = step_metadata(&bench.view());
     assert!(now.iter().all(|step| step.3 == millis(&bench)), "these are others");
 }
@@ -156,7 +156,7 @@ fn every_kind_of_step_is_signed() {
     bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
     bench.tick();
     let act = |act: &dyn Fn(&mut DevelopmentControl<'_>) -> Result<(), ControlError>| {
-        bench.node.develop(|writer| act(writer)).unwrap();
+        bench.node.develop(|development| act(development)).unwrap();
     };
     act(&|writer| writer.write(&balance(5)));
     act(&|writer| writer.mine(3, None));

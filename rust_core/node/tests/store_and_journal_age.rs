@@ -35,7 +35,7 @@ fn busy(bench: &mut Bench, workload: &mut Workload, blocks: u64) {
             let _ = bench.node.submit(&workload.next_transaction());
             bench.tick();
         }
-        bench.node.develop(|writer| writer.mine(1, None)).unwrap();
+        bench.node.develop(|development| development.mine(1, None)).unwrap();
     }
 }
 
@@ -140,8 +140,8 @@ fn a_store_copied_at_any_time_yields_the_same_chain() {
         let latest = bench.view().latest().number();
         match round % 4 {
             1 => bench.node.control(|writer| writer.unwind(latest.saturating_sub(round % 5))).unwrap(),
-            2 => bench.node.develop(|writer| writer.reorg(&[Vec::new(), Vec::new()])).unwrap(),
-            3 => bench.node.develop(|writer| writer.write(&balance(round))).unwrap(),
+            2 => bench.node.develop(|development| development.reorg(&[Vec::new(), Vec::new()])).unwrap(),
+            3 => bench.node.develop(|development| development.write(&balance(round))).unwrap(),
             _ => {}
         }
         bench.node.drain().unwrap();

@@ -69,14 +69,14 @@ fn a_chain_unwinds_beyond_the_proof_window() {
         bench.tick();
     }
     let early = bench.view().latest().number();
-    let snapshot = bench.node.develop(|writer| writer.snapshot()).unwrap();
+    let snapshot = bench.node.develop(|development| development.snapshot()).unwrap();
     let then = hashes(&bench.view());
-    bench.node.develop(|writer| writer.write(&balance(5))).unwrap();
-    bench.node.develop(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.develop(|development| development.write(&balance(5))).unwrap();
+    bench.node.develop(|development| development.mine(1_100, None)).unwrap();
     bench.node.submit(&workload.next_transaction()).unwrap();
     bench.tick();
     let old = bench.view();
-    assert!(bench.node.develop(|writer| writer.revert(snapshot)).unwrap());
+    assert!(bench.node.develop(|development| development.revert(snapshot)).unwrap());
     assert_eq!(hashes(&bench.view()), then);
     let reorged = (early + 1..early + 200).map(|number| (number, old.resolve(BlockId::Number(number))));
     let (resolved, unavailable): (Vec<_>, Vec<_>) = reorged.partition(|(_, result)| result.is_ok());
@@ -89,7 +89,7 @@ fn a_chain_unwinds_beyond_the_proof_window() {
     assert!(!unavailable.is_empty(), "more blocks than are kept in memory");
     assert_consistent(&bench);
 
-    bench.node.develop(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.develop(|development| development.mine(1_100, None)).unwrap();
     bench.node.control(|writer| writer.unwind(early)).unwrap();
     assert_eq!(bench.view().latest().number(), early);
     assert!(!bench.view().pending().block.transactions.is_empty(), "what was undone is built again");
@@ -121,7 +121,7 @@ fn with_a_slow_store(datadir: &Path, wallets: &[Wallet]) -> (Node, Producer) {
 fn a_chain_continues_after_many_blocks_with_a_slow_store() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(256));
     let (node, _producer) = with_a_slow_store(datadir.path(), &wallets);
-    let mine = |blocks| node.develop(|writer| writer.mine(blocks, None)).unwrap();
+    let mine = |blocks| node.develop(|development| development.mine(blocks, None)).unwrap();
     mine(40);
     node.drain().unwrap();
     // The chain unloads the state that the store has.

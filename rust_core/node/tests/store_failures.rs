@@ -18,7 +18,7 @@ fn development(datadir: &Path, wallets: &[Wallet]) -> Settings {
 fn busy(bench: &mut Bench, workload: &mut Workload, blocks: u64) {
     for _ in 0..blocks {
         bench.node.submit(&workload.next_transaction()).unwrap();
-        bench.node.develop(|writer| writer.mine(1, None)).unwrap();
+        bench.node.develop(|development| development.mine(1, None)).unwrap();
     }
 }
 

@@ -55,7 +55,7 @@ fn a_reorg_replaces_blocks_in_one_change() {
     let included = wallets[1].transfer(0, OTHER_ACCOUNT, 9, Fees::default());
     let included = Arc::new(foreseal_primitives::Transaction::decode(&included).unwrap());
     let blocks = [Vec::new(), vec![included.clone()]];
-    bench.node.develop(|writer| writer.reorg(&blocks)).unwrap();
+    bench.node.develop(|development| development.reorg(&blocks)).unwrap();
     let after = bench.view();
     assert_eq!(after.latest().number(), 3);
     assert_eq!(after.latest().block.header.timestamp, before.latest().block.header.timestamp);
@@ -78,12 +78,12 @@ fn a_snapshot_restores_chain_pool_and_time() {
         submit(&bench);
         bench.tick();
     }
-    bench.node.develop(|writer| writer.write(&balance(5))).unwrap();
+    bench.node.develop(|development| development.write(&balance(5))).unwrap();
     let pooled = bench.node.submit(&wallets[2].transfer(900, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
     let (before, due) = (bench.view(), bench.time_left());
     assert!(before.pending_index() > 2 && before.latest().number() > 0);
-    let first = bench.node.develop(|writer| writer.snapshot()).unwrap();
-    let second = bench.node.develop(|writer| writer.snapshot()).unwrap();
+    let first = bench.node.develop(|development| development.snapshot()).unwrap();
+    let second = bench.node.develop(|development| development.snapshot()).unwrap();
     assert_eq!((first, second), (0, 1));
 
     for round in 0..2 {
@@ -92,19 +92,26 @@ fn a_snapshot_restores_chain_pool_and_time() {
             submit(&bench);
             bench.tick();
         }
-        bench.node.develop(|writer| writer.write(&balance(6))).unwrap();
-        bench.node.develop(|writer| writer.increase_time(1_000)).unwrap();
+        bench.node.develop(|development| development.write(&balance(6))).unwrap();
+        bench.node.develop(|development| development.increase_time(1_000)).unwrap();
         bench.node.control(|writer| writer.set_finality(Some(2), Some(1))).unwrap();
         let later = bench.node.submit(&wallets[2].transfer(901, OTHER_ACCOUNT, 7, Fees::default())).unwrap();
-        assert!(bench.node.develop(|writer| writer.revert(id)).unwrap());
+        assert!(bench.node.develop(|development| development.revert(id)).unwrap());
         let after = bench.view();
         assert_eq!(fingerprint(&after), fingerprint(&before));
         assert_eq!((after.safe(), after.finalized(), after.pending_index()), (0, 0, before.pending_index()));
         assert!(bench.node.pool().contains(&pooled) && !bench.node.pool().contains(&later));
         assert_eq!(bench.time_left(), due, "as much time is left");
-        assert!(!bench.node.develop(|writer| writer.revert(id)).unwrap(), "a snapshot is good once");
+        assert!(
+            !bench.node.develop(|development| development.revert(id)).unwrap(),
+            "a snapshot is good once"
+        );
     }
-    assert_eq!(bench.node.develop(|writer| writer.snapshot()).unwrap(), 2, "numbers are not given twice");
+    assert_eq!(
+        bench.node.develop(|development| development.snapshot()).unwrap(),
+        2,
+        "numbers are not given twice"
+    );
     drop(before);
     restart(&datadir, &wallets, bench);
 }
@@ -113,10 +120,10 @@ fn a_snapshot_restores_chain_pool_and_time() {
 fn a_snapshot_of_a_removed_block_is_invalid() {
     let (_datadir, _, mut bench) = start();
     (0..3).for_each(|_| bench.seal());
-    let id = bench.node.develop(|writer| writer.snapshot()).unwrap();
+    let id = bench.node.develop(|development| development.snapshot()).unwrap();
     bench.node.control(|writer| writer.unwind(1)).unwrap();
     (0..3).for_each(|_| bench.seal());
-    assert!(!bench.node.develop(|writer| writer.revert(id)).unwrap());
+    assert!(!bench.node.develop(|development| development.revert(id)).unwrap());
     assert_eq!(bench.view().latest().number(), 4);
 }
 
@@ -126,10 +133,10 @@ fn snapshots_are_bounded() {
     let development = Some(Development { snapshots: 2, ..Development::default() });
     let settings = Settings { development, ..settings(datadir.path(), &wallets) };
     let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
-    let snapshot = || bench.node.develop(|writer| writer.snapshot());
+    let snapshot = || bench.node.develop(|development| development.snapshot());
     assert_eq!((snapshot().unwrap(), snapshot().unwrap()), (0, 1));
     assert_eq!(snapshot().unwrap_err().to_string(), "at most 2 snapshots are allowed");
-    assert!(bench.node.develop(|writer| writer.revert(1)).unwrap());
+    assert!(bench.node.develop(|development| development.revert(1)).unwrap());
     assert_eq!(snapshot().unwrap(), 2);
 }
 
@@ -181,13 +188,16 @@ fn a_read_only_node_unwinds_and_reports_finality() {
             ..settings(datadir.path(), &wallets)
         };
         let node = support::open_node(settings).unwrap();
-        assert!(matches!(node.develop(|writer| writer.snapshot()), Err(ControlError::Starting)));
+        assert!(matches!(node.develop(|development| development.snapshot()), Err(ControlError::Starting)));
         assert!(node.start_stepped().unwrap().is_none());
         node
     };
     let node = open();
-    assert!(matches!(node.develop(|writer| writer.mine(1, None)), Err(ControlError::NotProducing)));
-    assert!(matches!(node.develop(|writer| writer.write(&balance(1))), Err(ControlError::NotProducing)));
+    assert!(matches!(node.develop(|development| development.mine(1, None)), Err(ControlError::NotProducing)));
+    assert!(matches!(
+        node.develop(|development| development.write(&balance(1))),
+        Err(ControlError::NotProducing)
+    ));
     node.control(|writer| writer.set_finality(Some(4), Some(1))).unwrap();
     assert_eq!(node.view().unwrap().safe(), 4);
     node.control(|writer| writer.unwind(2)).unwrap();

@@ -147,7 +147,7 @@ impl PySteppedNode {
         let chosen = Settings { segment_bytes: SEGMENT_BYTES, ..settings.node()? };
         let node = Arc::new(Node::open(chosen, environment)?);
         let producer = node.start_stepped()?;
-        node.develop(|writer| writer.set_mining(Mining::Manual))?;
+        node.develop(|development| development.set_mining(Mining::Manual))?;
         // Callers are in this process, so guessable filter ids are harmless.
         let api = Api::new(node, settings.limits(), B256::ZERO).with_keys(settings.keys()?);
         let running = RunningNode { api, producer: Mutex::new(producer) };

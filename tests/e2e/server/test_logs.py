@@ -96,7 +96,7 @@ def test_every_line_of_json_logs_is_json(tmp_path: Path) -> None:
         assert {"time", "level", "target", "message"} <= set(line)
         assert datetime.fromisoformat(line["time"]).tzinfo is not None
     targets = {line["target"] for line in records}
-    assert "foreseal_node::start" in targets
+    assert "foreseal_node::store::start" in targets
     assert any(line["message"] == "step is durable" and line["transactions"] == 1 for line in records)
 
 

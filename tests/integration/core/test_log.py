@@ -50,7 +50,7 @@ def test_the_level_is_settable(tmp_path: Path, variable: str | None, levels: str
 
 
 def test_targets_have_separate_levels(tmp_path: Path) -> None:
-    log_lines = lines(settings(tmp_path, log={"levels": "info,foreseal_node::start=off"}))
+    log_lines = lines(settings(tmp_path, log={"levels": "info,foreseal_node::store::start=off"}))
     assert not any("journal replayed" in line for line in log_lines)
 
 
@@ -63,7 +63,7 @@ def test_every_text_line_has_the_same_format(tmp_path: Path) -> None:
     assert log_lines
     assert all(LINE.fullmatch(line) for line in log_lines), log_lines
     (replayed,) = (line for line in log_lines if "journal replayed" in line)
-    assert "[one] foreseal_node::start: journal replayed" in replayed
+    assert "[one] foreseal_node::store::start: journal replayed" in replayed
     assert " records=0 " in replayed
     assert "\x1b" not in "".join(log_lines)
 

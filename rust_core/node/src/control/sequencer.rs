@@ -32,8 +32,8 @@ pub(crate) struct BlockInputs {
     pub quorum: Option<Arc<Mutex<QuorumWriter>>>,
 }
 
-/// Owner of the chain. The thread that holds its lock is the writer: the thread that ticks, or a caller of
-/// [`Node::control`](crate::Node::control).
+/// The chain of a process with its writer and the roles that change it. One thread at a time holds its lock: the thread
+/// that ticks, or a caller of [`Node::control`](crate::Node::control).
 pub struct Sequencer {
     pub(crate) producer: BlockProducer,
     /// Payload being built, and blocks of branches, under a driver.

@@ -1,10 +1,10 @@
-//! Requests to the writer, other than transactions, from any thread.
+//! Requests to the sequencer, other than transactions, from any thread.
 //!
 //! ```text
 //!   Node::control -> lock of the Sequencer -> ChainDraft -> append (durable) -> view (published) -> result
 //! ```
 //!
-//! The caller's thread does the work under the writer's lock. So a result is returned only after the change
+//! The caller's thread does the work under the sequencer's lock. So a result is returned only after the change
 //! is durable and published. This holds whether a thread or the owner of the clock ticks the node.
 //!
 //! A long command runs in slices and releases the lock between them, so that ticks and a stop need not wait for it.

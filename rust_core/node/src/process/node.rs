@@ -85,7 +85,7 @@ pub(crate) struct WriterState {
 impl Node {
     /// Checks the settings, locks the data directory, reads the genesis and opens the store. If steps are to
     /// be made, also reads or creates the key that signs them; it must belong to the signer whose steps the
-    /// directory holds. Starts no thread. A follower takes no lock and creates nothing.
+    /// directory holds. Starts no thread. A worker takes no lock and creates nothing.
     pub fn open(settings: Settings, environment: NodeEnvironment) -> Result<Self, NodeError> {
         settings.production.check().map_err(SettingsError::from)?;
         settings.store.check()?;
@@ -184,7 +184,7 @@ impl Node {
     }
 
     /// Starts the writing thread, which replays the journal and then produces blocks or only serves. On a
-    /// follower, starts the thread that follows the sequencer. Returns at once.
+    /// worker, starts the thread that follows the sequencer. Returns at once.
     pub fn start(&self) {
         let writing = match &self.part {
             NodeRole::Writer(writing) => writing,
@@ -192,11 +192,11 @@ impl Node {
                 if let Err(error) = following.start() {
                     self.shared.health.set_phase(Phase::Failed(error.to_string()));
                 }
-                return self.start_scrub(ScrubOwner::Follower);
+                return self.start_scrub(ScrubOwner::Worker);
             }
         };
         let Some(environment) = writing.environment.lock().take() else { return };
-        let writer = self.writer(writing, None);
+        let writer = self.writing_thread(writing, None);
         let shared = self.shared.clone();
         let run = move || {
             let ended = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(environment)));
@@ -240,7 +240,7 @@ impl Node {
     }
 
     /// Replays the journal on the caller's thread and returns the producer, which the caller ticks. Returns
-    /// `None` for a node that only serves. Intended for callers that own the clock. A follower still starts
+    /// `None` for a node that only serves. Intended for callers that own the clock. A worker still starts
     /// its thread.
     pub fn start_stepped(&self) -> Result<Option<Producer>, NodeError> {
         let writing = match &self.part {
@@ -255,8 +255,8 @@ impl Node {
 
     /// Replays like [`Self::start_stepped`], for a simulation: `watcher` is notified of every
     /// [`crate::InspectionPoint`], and no thread is started for the store. The store is written when the caller calls
-    /// [`Self::write_store`], or when the chain cannot proceed without it. A follower still starts its thread;
-    /// [`Self::start_manual`] starts none.
+    /// [`Self::write_store`], or when the chain cannot proceed without it. A worker still starts its thread;
+    /// `start_manual` starts none.
     pub fn start_watched(&self, watcher: Arc<dyn Watcher>) -> Result<Option<Producer>, NodeError> {
         self.shared.publication.set_watcher(watcher);
         self.start_stepped()
@@ -293,7 +293,7 @@ impl Node {
         manual: Option<RingLimits>,
     ) -> Result<Option<Begun>, NodeError> {
         let Some(environment) = writing.environment.lock().take() else { return Ok(None) };
-        self.writer(writing, manual).begin(environment).map(Some)
+        self.writing_thread(writing, manual).begin(environment).map(Some)
     }
 
     /// Writes one batch to a store that has no thread. Returns `true` if there was work.
@@ -320,7 +320,7 @@ impl Node {
     /// Saves the pool for the next start. A started node does so itself on a clean stop.
     pub fn save(&self) -> Result<(), NodeError> {
         match &self.part {
-            NodeRole::Writer(writing) => self.writer(writing, None).finish(),
+            NodeRole::Writer(writing) => self.writing_thread(writing, None).finish(),
             NodeRole::Worker(_) => Ok(()),
         }
     }
@@ -362,7 +362,7 @@ impl Node {
         writing.control.close();
     }
 
-    fn writer(&self, writing: &WriterState, manual: Option<RingLimits>) -> WritingThread {
+    fn writing_thread(&self, writing: &WriterState, manual: Option<RingLimits>) -> WritingThread {
         WritingThread {
             spec: self.spec.clone(),
             genesis: Mutex::new(writing.genesis.lock().take()),
@@ -434,10 +434,8 @@ impl Node {
         }
     }
 
-    /// Runs `act` like [`Self::control`], on a development chain.
-    ///
-    /// # Errors
-    /// Returns [`ControlError::NotDevelopment`] on another chain.
+    /// Runs `act` like [`Self::control`], on a development chain. The methods that change the chain fail with
+    /// [`ControlError::NotDevelopment`] on another one.
     pub fn develop<T>(
         &self,
         act: impl FnOnce(&mut DevelopmentControl<'_>) -> Result<T, ControlError>,
@@ -445,10 +443,8 @@ impl Node {
         self.control(|sequencer| act(&mut sequencer.development()))
     }
 
-    /// Runs `act` like [`Self::control`], for a driver.
-    ///
-    /// # Errors
-    /// Returns [`ControlError::NoDriver`] on a node without one.
+    /// Runs `act` like [`Self::control`], for a driver. The methods that change the chain fail with
+    /// [`ControlError::NoDriver`] on a node without one.
     pub fn drive<T>(
         &self,
         act: impl FnOnce(&mut PayloadBuilder<'_>) -> Result<T, ControlError>,

@@ -17,14 +17,20 @@ pub(crate) trait LeaderWork {
     /// Returns `true` while this process writes the chain.
     fn leads(&self) -> bool;
 
-    /// Does what a process does that does not lead. Returns the time until the next call.
-    fn follow(&mut self) -> Result<Duration, NodeError>;
+    /// Follows the leader for a while. Returns the time until the next call.
+    fn follow(&mut self) -> Result<Duration, NodeError> {
+        Ok(Duration::ZERO)
+    }
 
     /// Returns the longest time without a proof that this process leads; `None` if no other process needs one.
-    fn beat_interval(&self) -> Option<Duration>;
+    fn beat_interval(&self) -> Option<Duration> {
+        None
+    }
 
     /// Proves that this process leads.
-    fn beat(&mut self) -> Result<(), NodeError>;
+    fn beat(&mut self) -> Result<(), NodeError> {
+        Ok(())
+    }
 
     /// Runs one tick: see [`Producer::tick`].
     fn tick(&mut self, now: ClockReading, keep_going: &mut dyn FnMut() -> bool) -> Result<(), NodeError>;
@@ -38,24 +44,12 @@ impl LeaderWork for Producer {
         true
     }
 
-    fn follow(&mut self) -> Result<Duration, NodeError> {
-        Ok(Duration::ZERO)
-    }
-
-    fn beat_interval(&self) -> Option<Duration> {
-        None
-    }
-
-    fn beat(&mut self) -> Result<(), NodeError> {
-        Ok(Self::beat(self)?)
-    }
-
     fn tick(&mut self, now: ClockReading, keep_going: &mut dyn FnMut() -> bool) -> Result<(), NodeError> {
-        Ok(Self::tick(self, now, keep_going)?)
+        Ok(Producer::tick(self, now, keep_going)?)
     }
 
     fn budget(&self) -> Duration {
-        Self::budget(self)
+        Producer::budget(self)
     }
 }
 

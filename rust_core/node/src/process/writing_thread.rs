@@ -369,7 +369,7 @@ impl WritingThread {
         let watch = self.watch_quorum();
         let mut work = MemberWork { member_loop: &mut member_loop, busy };
         let ended = run_until_stopped(&mut work, &self.shared, step, self.shared.clock.monotonic());
-        drop((work, watch));
+        drop((watch, work));
         if let Err(error) = &ended {
             member_loop.resign(&error.to_string());
         }

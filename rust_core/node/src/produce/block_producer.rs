@@ -1,4 +1,4 @@
-//! Production of blocks and steps, on a process that leads.
+//! Production of blocks and steps, of a process that leads or may lead.
 //!
 //! ```text
 //!   tick:  slot ended?  -> append [seal N, open N+1] -> publish   (one swap: a pending block always exists)
@@ -7,8 +7,8 @@
 //!          slot ended?  -> free what the sealed block replaced
 //! ```
 //!
-//! A failed append ends production for good. Everything else that changes the chain is a [`ChainDraft`], which this
-//! type commits.
+//! A failed append ends production for good. Everything else that changes the chain is a [`ChainDraft`], which
+//! [`BlockProducer`] commits.
 
 use std::{sync::Arc, time::Duration};
 

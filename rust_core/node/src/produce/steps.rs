@@ -14,8 +14,10 @@ use foreseal_primitives::{Flashblock, Transaction};
 use crate::{
     errors::production_error::ProductionError,
     observe::writer_metrics::{StepStage, Stopwatch},
-    produce::block_producer::BlockProducer,
-    produce::slow_lane::{DroppedSlow, SlowResult, TimeLeft},
+    produce::{
+        block_producer::BlockProducer,
+        slow_lane::{DroppedSlow, SlowResult, TimeLeft},
+    },
     settings::mining::Mining,
 };
 

@@ -5,7 +5,7 @@
 //! by a read.
 //!
 //! Only one process at a time scrubs a store, which a lock on the store's directory ensures. That process is
-//! the sequencer. A follower scrubs only if no sequencer does, because its store is a copy or the sequencer
+//! the sequencer. A worker scrubs only if no sequencer does, because its store is a copy or the sequencer
 //! is down.
 
 use std::{
@@ -41,7 +41,7 @@ pub(crate) enum ScrubOwner {
     /// Holds the lock from its first portion on.
     Sequencer,
     /// Holds the lock for one portion at a time, so that a sequencer can acquire it.
-    Follower,
+    Worker,
 }
 
 /// Background reader of the store, portion by portion.
@@ -93,7 +93,7 @@ impl Scrubber {
             return RETRY_INTERVAL;
         }
         let wait = self.read_portion();
-        if self.owner == ScrubOwner::Follower
+        if self.owner == ScrubOwner::Worker
             && let Some(folder) = self.lock.take()
         {
             // If unlocking fails, closing the directory releases the lock.
@@ -152,7 +152,7 @@ impl Scrubber {
 
     /// Returns `true` while the node starts, the store is behind, or steps are late.
     fn must_yield(&self) -> bool {
-        if self.owner == ScrubOwner::Follower {
+        if self.owner == ScrubOwner::Worker {
             return matches!(self.shared.health.phase(), Phase::Replaying { .. });
         }
         let behind = self.shared.health.store_status().is_none_or(|store| store.share < 1_000);

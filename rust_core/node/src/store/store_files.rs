@@ -30,7 +30,7 @@ pub(crate) fn open_store_in(
     Store::open(folder, store_options(spec, settings))
 }
 
-/// Read-only access of a follower to a data directory. Writes nothing but the store's reader lock file, and
+/// Read-only access of a worker to a data directory. Writes nothing but the store's reader lock file, and
 /// takes no lock.
 pub(crate) struct WorkerDataDir {
     pub spec: ChainSpec,

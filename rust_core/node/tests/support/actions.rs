@@ -170,7 +170,7 @@ impl Run {
             Act::Write(change) => self.control(|writer| writer.development().write(&change)),
             Act::Mine { blocks, interval } => {
                 let before = self.bench().view().latest().number();
-                self.bench().node.develop(|writer| writer.mine(blocks, interval)).unwrap();
+                self.bench().node.develop(|development| development.mine(blocks, interval)).unwrap();
                 assert_eq!(self.bench().view().latest().number(), before + blocks);
             }
             Act::IncreaseTime(seconds) => {
@@ -196,7 +196,7 @@ impl Run {
                 self.control(|writer| writer.development().reorg(&blocks));
             }
             Act::Snapshot => {
-                let id = self.bench().node.develop(|writer| writer.snapshot()).unwrap();
+                let id = self.bench().node.develop(|development| development.snapshot()).unwrap();
                 let at = shown(&self.bench().view());
                 let pooled = self.pooled();
                 self.snapshots.push((id, at, pooled));
@@ -215,7 +215,7 @@ impl Run {
         let Some(at) = self.snapshots.len().checked_sub(newest_but + 1) else { return };
         let (id, then, pooled) = self.snapshots[at].clone();
         self.snapshots.truncate(at);
-        let done = self.bench().node.develop(|writer| writer.revert(id)).unwrap();
+        let done = self.bench().node.develop(|development| development.revert(id)).unwrap();
         if !done {
             return;
         }

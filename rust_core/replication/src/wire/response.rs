@@ -96,7 +96,7 @@ pub enum Response {
         number: u64,
         outcome: Outcome,
     },
-    /// a copy of the data directory of this chain follows, as raw bytes up to the end of the connection.
+    /// A copy of the data directory of this chain follows, as raw bytes up to the end of the connection.
     DirectoryCopy(Identity),
     End(Ending),
 }

@@ -296,7 +296,7 @@ fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: M
     let seen = thread::scope(|scope| {
         scope.spawn(|| tally.call_old(api, &old, &queries));
         let fresh = scope.spawn(|| tally.call_new(api, 1));
-        let done = api.node().develop(|writer| writer.reorg(&blocks)).map(|()| api.node().drain());
+        let done = api.node().develop(|development| development.reorg(&blocks)).map(|()| api.node().drain());
         tally.stop.store(true, Ordering::SeqCst);
         done.unwrap().unwrap();
         fresh.join().unwrap()

@@ -114,7 +114,11 @@ fn a_call_inside_a_block_sees_its_earlier_writes() {
     let counter = Contract::Counter.address();
     send(&mut bench, 0, counter, Bytes::new());
     let change = Change::Slot { slot: U256::ZERO, value: U256::from(0x50) };
-    bench.api.node().develop(|writer| writer.write(&Override { address: counter, change })).unwrap();
+    bench
+        .api
+        .node()
+        .develop(|development| development.write(&Override { address: counter, change }))
+        .unwrap();
     send(&mut bench, 1, counter, Bytes::new());
     let at = |index: &str| counted(&bench, "\"pending\"", json!({"txIndex": index}));
     assert_eq!([at("0x0"), at("0x1")], [uint256(0), uint256(0x50)]);

@@ -107,7 +107,7 @@ fn a_block_filter_returns_new_blocks_also_after_a_reorg() {
     assert_eq!(changes(&bench, &id), expected(&bench, 2, 4));
     bench.tick();
     assert_eq!(changes(&bench, &id), Vec::<Value>::new(), "a step is no block");
-    bench.api.node().develop(|writer| writer.reorg(&[Vec::new(), Vec::new()])).unwrap();
+    bench.api.node().develop(|development| development.reorg(&[Vec::new(), Vec::new()])).unwrap();
     assert_eq!(changes(&bench, &id), expected(&bench, 3, 4));
     bench.api.node().control(|writer| writer.unwind(2)).unwrap();
     assert_eq!(changes(&bench, &id), Vec::<Value>::new());

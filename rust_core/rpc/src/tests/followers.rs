@@ -158,13 +158,14 @@ fn follower_and_sequencer_agree_over_unwinds_reorgs_and_overrides() {
         let height = pair.bench.view().latest().number();
         match round % 6 {
             1 => pair.bench.seal(),
-            2 => node.develop(|writer| writer.mine(4, None)).unwrap(),
+            2 => node.develop(|development| development.mine(4, None)).unwrap(),
             3 => node.control(|writer| writer.unwind(height.saturating_sub(2))).unwrap(),
             4 => {
                 let change = Change::Balance(U256::from(round));
-                node.develop(|writer| writer.write(&Override { address: Address::ZERO, change })).unwrap();
+                node.develop(|development| development.write(&Override { address: Address::ZERO, change }))
+                    .unwrap();
             }
-            5 => node.develop(|writer| writer.reorg(&[Vec::new(), Vec::new()])).unwrap(),
+            5 => node.develop(|development| development.reorg(&[Vec::new(), Vec::new()])).unwrap(),
             _ => {}
         }
         pair.compare("\"pending\"");

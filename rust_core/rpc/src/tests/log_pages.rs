@@ -132,16 +132,16 @@ fn happen(bench: &mut Bench, workload: &mut Workload, random: &mut StdRng) -> bo
             let depth = random.random_range(0..=latest.min(3));
             let mut next = || Arc::new(Transaction::decode(&workload.next_transaction()).unwrap());
             let blocks: Vec<_> = (0..depth).map(|_| vec![next(), next()]).collect();
-            bench.api.node().develop(|writer| writer.reorg(&blocks)).unwrap();
+            bench.api.node().develop(|development| development.reorg(&blocks)).unwrap();
             return depth > 0;
         }
         _ => {
-            let position = bench.api.node().develop(|writer| writer.snapshot()).unwrap();
+            let position = bench.api.node().develop(|development| development.snapshot()).unwrap();
             for _ in 0..3 {
                 bench.submit(&workload.next_transaction());
             }
             bench.seal();
-            assert!(bench.api.node().develop(|writer| writer.revert(position)).unwrap());
+            assert!(bench.api.node().develop(|development| development.revert(position)).unwrap());
             return true;
         }
     }

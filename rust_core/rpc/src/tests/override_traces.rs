@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Bench;
 
 fn write(bench: &Bench, address: Address, change: Change) {
-    bench.api.node().develop(|sequencer| sequencer.write(&Override { address, change })).unwrap();
+    bench.api.node().develop(|development| development.write(&Override { address, change })).unwrap();
 }
 
 /// Calls a contract in its own step.

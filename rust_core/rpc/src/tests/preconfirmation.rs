@@ -256,7 +256,7 @@ fn evidence(one: &Value, other: &Value) -> Option<Contradiction> {
 #[test]
 fn a_reorged_preconfirmation_leaves_evidence() {
     let mut bench = Bench::developing(2);
-    let base = bench.api.node().develop(|writer| writer.snapshot()).unwrap();
+    let base = bench.api.node().develop(|development| development.snapshot()).unwrap();
     let preconfirm = |bench: &mut Bench, values: &[u64]| -> Vec<Value> {
         let hashes: Vec<B256> = (0..)
             .zip(values)
@@ -272,7 +272,7 @@ fn a_reorged_preconfirmation_leaves_evidence() {
     assert_eq!(evidence(&originals[0], &originals[1]), None);
     assert_eq!(evidence(&originals[0], &originals[2]), None);
     assert_eq!(evidence(&originals[1], &originals[1]), None);
-    assert!(bench.api.node().develop(|writer| writer.revert(base)).unwrap());
+    assert!(bench.api.node().develop(|development| development.revert(base)).unwrap());
     let other = preconfirm(&mut bench, &[7, 2, 9]);
     assert_eq!(evidence(&originals[0], &other[0]), Some(Contradiction::TwoSteps));
     assert_eq!(
@@ -296,11 +296,11 @@ fn a_reorged_preconfirmation_leaves_evidence() {
 #[test]
 fn conflicting_transaction_positions_are_evidence() {
     let mut bench = Bench::developing(2);
-    let base = bench.api.node().develop(|writer| writer.snapshot()).unwrap();
+    let base = bench.api.node().develop(|development| development.snapshot()).unwrap();
     let first = transfer(&bench, 0, 1);
     bench.tick();
     let before = receipt_of(&bench, first);
-    assert!(bench.api.node().develop(|writer| writer.revert(base)).unwrap());
+    assert!(bench.api.node().develop(|development| development.revert(base)).unwrap());
     bench.seal();
     let again = transfer(&bench, 0, 1);
     bench.tick();
@@ -308,17 +308,17 @@ fn conflicting_transaction_positions_are_evidence() {
     assert_eq!(evidence(&before, &receipt_of(&bench, first)), Some(Contradiction::TwoPlaces));
 
     let mut bench = Bench::developing(2);
-    let base = bench.api.node().develop(|writer| writer.snapshot()).unwrap();
+    let base = bench.api.node().develop(|development| development.snapshot()).unwrap();
     let first = transfer(&bench, 0, 1);
     bench.tick();
     let before = receipt_of(&bench, first);
-    assert!(bench.api.node().develop(|writer| writer.revert(base)).unwrap());
+    assert!(bench.api.node().develop(|development| development.revert(base)).unwrap());
     let third = bench.wallets[1].clone();
     // Two steps without transactions come first, so that no index and no predecessor contradict.
     for wei in [5, 6] {
         let change = foreseal_primitives::Change::Balance(alloy_primitives::U256::from(wei));
         let change = foreseal_primitives::Override { address: Address::repeat_byte(9), change };
-        bench.api.node().develop(|writer| writer.write(&change)).unwrap();
+        bench.api.node().develop(|development| development.write(&change)).unwrap();
     }
     let other = bench.submit(&third.transfer(0, third.address, 1, Fees::default()));
     bench.tick();

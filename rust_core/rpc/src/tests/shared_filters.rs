@@ -131,7 +131,7 @@ fn a_reorg_during_a_page_is_reported_by_the_next() {
     let id = call(&one, "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
     fill(&mut bench, &mut workload);
     let node = bench.api.node().clone();
-    let reorg = move || node.develop(|writer| writer.reorg(&[Vec::new()])).unwrap();
+    let reorg = move || node.develop(|development| development.reorg(&[Vec::new()])).unwrap();
     *owner.before_move.lock() = Some(Box::new(reorg));
     let (returned, removed) = (changes(&one, &id), changes(&one, &id));
     assert!(owner.before_move.lock().is_none());

@@ -103,21 +103,23 @@ impl Run {
             }
             ChainChange::Reorg { depth, transactions } => {
                 let blocks = vec![self.next_transactions(transactions)?; depth];
-                self.develop(|writer| writer.reorg(&blocks))
+                self.develop(|development| development.reorg(&blocks))
             }
-            ChainChange::BaseFee { wei } => self.develop(|writer| writer.set_base_fee(wei)),
-            ChainChange::Mine { blocks, interval } => self.develop(|writer| writer.mine(blocks, interval)),
+            ChainChange::BaseFee { wei } => self.develop(|development| development.set_base_fee(wei)),
+            ChainChange::Mine { blocks, interval } => {
+                self.develop(|development| development.mine(blocks, interval))
+            }
             ChainChange::Write { balance } => {
                 self.written = true;
                 let change = Override { address: ACCOUNT, change: Write::Balance(U256::from(balance)) };
-                self.develop(|writer| writer.write(&change))
+                self.develop(|development| development.write(&change))
             }
             ChainChange::Increase { seconds } => {
-                self.develop(|writer| writer.increase_time(seconds).map(drop))
+                self.develop(|development| development.increase_time(seconds).map(drop))
             }
             ChainChange::Snapshot => {
                 let mut number = None;
-                let done = self.develop(|writer| writer.snapshot().map(|id| number = Some(id)));
+                let done = self.develop(|development| development.snapshot().map(|id| number = Some(id)));
                 self.snapshots.extend(number.map(|number| (number, self.ledger.clone())));
                 done
             }
@@ -138,7 +140,7 @@ impl Run {
         let (number, then) = self.snapshots[at].clone();
         self.snapshots.truncate(at);
         let mut reverted = false;
-        let done = self.develop(|writer| writer.revert(number).map(|done| reverted = done));
+        let done = self.develop(|development| development.revert(number).map(|done| reverted = done));
         match done {
             Some(Ok(())) if reverted => ChangeOutcome::Back(then),
             Some(Ok(())) => ChangeOutcome::Rejected,

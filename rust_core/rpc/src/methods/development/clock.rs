@@ -32,32 +32,32 @@ pub const METHODS: &[Method] = &[
 /// Returns the offset of the chain's clock from the wall clock in seconds.
 fn increase_time(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(seconds) = params.required()?;
-    let ahead = context.node.develop(|writer| writer.increase_time(seconds))?;
+    let ahead = context.node.develop(|development| development.increase_time(seconds))?;
     Ok(ahead.to_string().into_bytes())
 }
 
 fn set_next_timestamp(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(timestamp) = params.required()?;
-    context.node.develop(|writer| writer.set_next_timestamp(timestamp))?;
+    context.node.develop(|development| development.set_next_timestamp(timestamp))?;
     Ok(NULL.to_vec())
 }
 
 /// Returns the number of seconds by which the clock moved forward.
 fn set_time(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(timestamp) = params.required()?;
-    let later = context.node.develop(|writer| writer.set_time(timestamp))?;
+    let later = context.node.develop(|development| development.set_time(timestamp))?;
     Ok(later.to_string().into_bytes())
 }
 
 /// Sets the seconds between the timestamps of blocks, at least 1.
 fn set_interval(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(seconds) = params.required()?;
-    context.node.develop(|writer| writer.set_timestamp_interval(Some(seconds.max(1))))?;
+    context.node.develop(|development| development.set_timestamp_interval(Some(seconds.max(1))))?;
     Ok(NULL.to_vec())
 }
 
 /// Returns `true` if there was an interval.
 fn remove_interval(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let before = context.node.develop(|writer| writer.set_timestamp_interval(None))?;
+    let before = context.node.develop(|development| development.set_timestamp_interval(None))?;
     Ok(before.is_some().to_string().into_bytes())
 }

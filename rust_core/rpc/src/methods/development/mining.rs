@@ -124,7 +124,7 @@ fn get_automine(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Er
 fn set_interval(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(seconds) = params.required()?;
     let mining = if seconds == 0 { Mining::Manual } else { Mining::Interval { seconds } };
-    context.node.develop(|writer| writer.set_mining(mining))?;
+    context.node.develop(|development| development.set_mining(mining))?;
     Ok(NULL.to_vec())
 }
 
@@ -137,25 +137,25 @@ fn get_interval(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Er
 
 fn set_coinbase(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let address: Address = params.required()?;
-    context.node.develop(|writer| writer.set_beneficiary(address))?;
+    context.node.develop(|development| development.set_beneficiary(address))?;
     Ok(NULL.to_vec())
 }
 
 fn set_base_fee(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(wei) = params.required()?;
-    context.node.develop(|writer| writer.set_base_fee(wei))?;
+    context.node.develop(|development| development.set_base_fee(wei))?;
     Ok(NULL.to_vec())
 }
 
 fn set_gas_limit(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Number(gas_limit) = params.required()?;
-    context.node.develop(|writer| writer.set_gas_limit(gas_limit))?;
+    context.node.develop(|development| development.set_gas_limit(gas_limit))?;
     Ok(b"true".to_vec())
 }
 
 fn set_prev_randao(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let mix_hash: B256 = params.required()?;
-    context.node.develop(|writer| writer.set_prev_randao(mix_hash))?;
+    context.node.develop(|development| development.set_prev_randao(mix_hash))?;
     Ok(NULL.to_vec())
 }
 

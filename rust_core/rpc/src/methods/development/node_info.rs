@@ -85,7 +85,7 @@ fn node_info(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error
 
 fn reset(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let _: Option<ResetOptions> = params.optional()?;
-    context.node.develop(|writer| writer.reset_chain())?;
+    context.node.develop(|development| development.reset_chain())?;
     context.development.reset();
     Ok(b"true".to_vec())
 }

@@ -61,5 +61,5 @@ fn set_storage_at(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<
 }
 
 fn write(context: &Context<'_>, address: Address, change: Change) -> Result<(), Error> {
-    Ok(context.node.develop(|writer| writer.write(&Override { address, change }))?)
+    Ok(context.node.develop(|development| development.write(&Override { address, change }))?)
 }

@@ -38,7 +38,7 @@ pub const METHODS: &[Method] = &[
 ];
 
 fn snapshot(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let id = context.node.develop(|writer| writer.snapshot())?;
+    let id = context.node.develop(|development| development.snapshot())?;
     let mut out = Vec::new();
     write_quantity(&mut out, id);
     Ok(out)
@@ -48,7 +48,7 @@ fn snapshot(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error>
 fn revert(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Amount(id) = params.required()?;
     let reverted = match u64::try_from(id) {
-        Ok(id) => context.node.develop(|writer| writer.revert(id))?,
+        Ok(id) => context.node.develop(|development| development.revert(id))?,
         Err(_) => false,
     };
     Ok(reverted.to_string().into_bytes())
@@ -87,6 +87,6 @@ fn reorg(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Erro
             .map_err(|error| DevelopmentError::ReorgTransaction { index, why: error.to_string() })?;
         block_transactions.push(Arc::new(transaction));
     }
-    context.node.develop(|writer| writer.reorg(&blocks))?;
+    context.node.develop(|development| development.reorg(&blocks))?;
     Ok(NULL.to_vec())
 }

@@ -93,6 +93,6 @@ fn load_state(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>,
     let state: StateJson =
         serde_json::from_slice(&state).map_err(|error| DevelopmentError::State(error.to_string()))?;
     let accounts = state.accounts.into_iter().map(|(address, account)| (address, account.into())).collect();
-    context.node.develop(|writer| writer.load_accounts(&accounts))?;
+    context.node.develop(|development| development.load_accounts(&accounts))?;
     Ok(b"true".to_vec())
 }

@@ -141,7 +141,7 @@ impl<'b> World<'b> {
                 self.record_chain();
             }
             Act::Reorg => {
-                self.bench.api.node().develop(|writer| writer.reorg(&[Vec::new()])).unwrap();
+                self.bench.api.node().develop(|development| development.reorg(&[Vec::new()])).unwrap();
                 self.record_chain();
             }
             Act::Poll => drop(self.streams.pump.wait_for_entries(Duration::ZERO)),
