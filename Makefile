@@ -63,8 +63,7 @@ unexport PYTHONPATH PYTHONHOME
 .PHONY: help nightly nightly-tests supply interleavings miri rust-coverage $(AREAS:%=test-%) alerts container build wheel-profile run demo test test-rust test-python check lint format bench figures import-figures load compare streams start-figures testing fuzz payments wallets pairings properties arithmetic crashes log-index archive schedules followers simulate simulate-cluster mutants optimism-equal optimism-kills optimism-cost kills kills-workers workers cluster-faults cluster-cost cluster-lag cluster-bootstrap cluster-soak cluster-takeover cluster-upgrade cluster-equal readers flips hostile findings memory day hour payment-rate strangers reconcile promises differential contracts merchant-client explorer-pages explorer-load explorer-archive docs coverage clients package wheel extras lock clean sdk circle-suite shop shop-pictures pay-page-pictures merchant-pages many-cores big-state sustained opcodes
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@for area in $(AREAS); do printf '  make %-14s Run the tests of one area of the gate\n' test-$$area; done
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/.run: requirements/run.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer must be on the PATH" >&2; exit 1; }
@@ -145,6 +144,14 @@ TESTS_optimism := $(addprefix tests/,unit/optimism e2e/optimism)
 TESTS_pages := $(addprefix tests/,unit/pages integration/pages e2e/browser)
 TESTS_payments := $(addprefix tests/,unit/payments integration/payments) --ignore=tests/integration/payments/x402
 TESTS_x402 := $(addprefix tests/,integration/payments/x402 e2e/payments/x402)
+test-rpc: ## Run the tests of JSON-RPC, in the core and in Python
+test-server: ## Run the tests of the servers, the supervisor and workers
+test-store: ## Run the tests of journal, store and backup, and of their commands
+test-cluster: ## Run the tests of clusters, replicas, followers and workers
+test-optimism: ## Run the tests of the Engine API and OP chains
+test-pages: ## Run the tests of the browser pages (chromium)
+test-payments: ## Run the tests of payments without x402
+test-x402: ## Run the tests of x402
 $(AREAS:%=test-%): test-%: build $(VENV)/.dev
 	$(if $(CRATES_$*),cargo test --release --quiet $(addprefix -p ,$(CRATES_$*)))
 	$(if $(RUST_TESTS_$*),cargo test --release --quiet $(RUST_TESTS_$*))

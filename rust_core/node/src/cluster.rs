@@ -18,5 +18,5 @@ pub(crate) mod member;
 pub(crate) mod member_loop;
 pub(crate) mod mirror_chain;
 pub(crate) mod quorum_watch;
-pub(crate) mod replicated;
+pub(crate) mod replica_appends;
 pub(crate) mod takeover;

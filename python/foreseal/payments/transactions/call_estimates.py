@@ -63,10 +63,10 @@ class CallEstimates:
         quote = FeeQuote(2 * head.base_fee + priority_fee, priority_fee)
         if quote.fee > self._fees.max_fee:
             raise FeeTooHigh(f"{quote.fee} wei per gas exceed the maximum of {self._fees.max_fee}")
-        limit = self._gas_limit(gas.result(), head, data)
+        limit = self._bounded_gas_limit(gas.result(), head, data)
         return TransactionCall(target, data, limit, quote, self._nonce.result(), head.number)
 
-    def _gas_limit(self, estimate: int, head: BlockHead, data: bytes) -> int:
+    def _bounded_gas_limit(self, estimate: int, head: BlockHead, data: bytes) -> int:
         """Return the gas limit for an estimate.
 
         Raises `GasTooHigh` if no transaction of the block may have it, or if the code of payers needs too much.

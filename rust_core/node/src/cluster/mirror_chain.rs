@@ -10,7 +10,7 @@ use foreseal_replication::{
 use parking_lot::Mutex;
 
 use crate::{
-    cluster::replicated::AppendCheck, control::sequencer::Sequencer, shared::shared_state::SharedState,
+    cluster::replica_appends::AppendCheck, control::sequencer::Sequencer, shared::shared_state::SharedState,
 };
 
 /// A chain whose appends come from another machine. It serves workers and further nodes like a sequencer.

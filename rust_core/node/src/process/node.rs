@@ -29,9 +29,9 @@ use crate::{
     errors::{node_error::NodeError, production_error::ControlError, store_failed::StoreFailed},
     observe::{changes::Changes, points::Watcher, writer_metrics::NodeMetrics},
     process::{
+        chain_thread::{Begun, ChainThread},
         follower_status::follower_status,
         status::{FollowingStatus, Status},
-        writing_thread::{Begun, WritingThread},
     },
     produce::{signer::admit_signer, step_signer::StepSigner},
     repair::scrubber::{ScrubOwner, Scrubber},
@@ -196,7 +196,7 @@ impl Node {
             }
         };
         let Some(environment) = writing.environment.lock().take() else { return };
-        let writer = self.writing_thread(writing, None);
+        let writer = self.chain_thread(writing, None);
         let shared = self.shared.clone();
         let run = move || {
             let ended = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(environment)));
@@ -293,7 +293,7 @@ impl Node {
         manual: Option<RingLimits>,
     ) -> Result<Option<Begun>, NodeError> {
         let Some(environment) = writing.environment.lock().take() else { return Ok(None) };
-        self.writing_thread(writing, manual).begin(environment).map(Some)
+        self.chain_thread(writing, manual).begin(environment).map(Some)
     }
 
     /// Writes one batch to a store that has no thread. Returns `true` if there was work.
@@ -320,7 +320,7 @@ impl Node {
     /// Saves the pool for the next start. A started node does so itself on a clean stop.
     pub fn save(&self) -> Result<(), NodeError> {
         match &self.part {
-            NodeRole::Writer(writing) => self.writing_thread(writing, None).finish(),
+            NodeRole::Writer(writing) => self.chain_thread(writing, None).finish(),
             NodeRole::Worker(_) => Ok(()),
         }
     }
@@ -362,8 +362,8 @@ impl Node {
         writing.control.close();
     }
 
-    fn writing_thread(&self, writing: &WriterState, manual: Option<RingLimits>) -> WritingThread {
-        WritingThread {
+    fn chain_thread(&self, writing: &WriterState, manual: Option<RingLimits>) -> ChainThread {
+        ChainThread {
             spec: self.spec.clone(),
             genesis: Mutex::new(writing.genesis.lock().take()),
             settings: self.settings.clone(),

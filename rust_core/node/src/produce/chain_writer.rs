@@ -206,7 +206,7 @@ impl ChainWriter {
 
     /// Writes one batch to the store: see [`Node::write_store`](crate::Node::write_store).
     pub fn write_store(&self) -> bool {
-        self.store_writer.write()
+        self.store_writer.write_without_thread()
     }
 
     /// Waits until the store holds everything that was queued.

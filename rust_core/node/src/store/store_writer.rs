@@ -161,7 +161,7 @@ impl StoreWriter {
     }
 
     /// Writes one batch if the owner runs the worker. Returns `true` if there was work.
-    pub fn write(&self) -> bool {
+    pub fn write_without_thread(&self) -> bool {
         match &self.executor {
             JobExecutor::Owner(worker) => self.backlog.has_jobs() && worker.run_once(),
             JobExecutor::Thread(_) => false,
@@ -291,7 +291,7 @@ impl StoreJobRunner {
             return false;
         }
         let load = jobs.iter().map(Job::load).sum();
-        let done = catch_unwind(AssertUnwindSafe(|| self.work(jobs)));
+        let done = catch_unwind(AssertUnwindSafe(|| self.write_jobs(jobs)));
         let done = done.unwrap_or_else(|_| Err("internal error in the store's thread".to_owned()));
         if let Err(why) = done {
             tracing::error!(why, "cannot write the store");
@@ -323,7 +323,7 @@ impl StoreJobRunner {
         Ok(())
     }
 
-    fn work(&self, jobs: Vec<StoreJob>) -> Result<(), String> {
+    fn write_jobs(&self, jobs: Vec<StoreJob>) -> Result<(), String> {
         // Readers of terminated processes are removed, so that the pages that they pinned can be reused.
         self.store.clear_stale_readers().map_err(|error| error.to_string())?;
         let mut writes = Vec::new();

@@ -149,7 +149,7 @@ class Facilitator:
             if rejection is not None:
                 return _invalid(payer, rejection.reason, rejection.message)
         if response.is_valid and _is_transfer(payment):
-            rejected = self._gas_risk_rejection(payment, requirements, path)
+            rejected = self._budget_or_rehearsal_rejection(payment, requirements, path)
             if rejected is not None:
                 return _invalid(payer, rejected.error_reason, rejected.error_message)
         return response
@@ -167,7 +167,7 @@ class Facilitator:
         party = token or next(iter(wallets), None)
         return SignerPath(self.node if party is None else self.node.for_party(party), bool(wallets))
 
-    def _gas_risk_rejection(
+    def _budget_or_rehearsal_rejection(
         self, payment: PaymentPayload, requirements: PaymentRequirements, path: SignerPath
     ) -> SettleResponse | None:
         """Return why a valid transfer costs gas that it should not, or None."""

@@ -34,7 +34,7 @@ use crate::{
         member_loop::MemberLoop,
         mirror_chain::MirrorChain,
         quorum_watch::QuorumWatch,
-        replicated::AppendCheck,
+        replica_appends::AppendCheck,
     },
     control::{
         producer::Producer,
@@ -58,7 +58,7 @@ const TRANSACTION_SHARE: u32 = 4;
 const MANUAL_NEAR: u64 = 2;
 
 /// State of the writing thread.
-pub(crate) struct WritingThread {
+pub(crate) struct ChainThread {
     pub(crate) spec: Arc<ChainSpec>,
     /// Genesis block of a new chain, until the journal is replayed.
     pub(crate) genesis: Mutex<Option<GenesisBlock>>,
@@ -93,7 +93,7 @@ pub(crate) enum Begun {
     Member(Box<MemberLoop>),
 }
 
-impl WritingThread {
+impl ChainThread {
     pub(crate) fn run(self, environment: NodeEnvironment) -> Result<(), NodeError> {
         match self.begin(environment)? {
             Begun::Serving => self.serve(),
