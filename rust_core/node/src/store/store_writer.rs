@@ -156,7 +156,7 @@ impl StoreWriter {
     }
 
     fn add(&self, job: StoreJob) -> Result<(), StoreFailed> {
-        while self.backlog.has_no_room() && self.write() {}
+        while self.backlog.has_no_room() && self.write_without_thread() {}
         self.backlog.add(job)
     }
 
@@ -211,7 +211,7 @@ impl StoreWriter {
 
     /// Waits until the store holds everything that was queued.
     pub fn drain(&self) -> Result<(), StoreFailed> {
-        while self.write() {}
+        while self.write_without_thread() {}
         self.backlog.drained()
     }
 
