@@ -174,7 +174,7 @@ impl Run {
                 assert_eq!(self.bench().view().latest().number(), before + blocks);
             }
             Act::IncreaseTime(seconds) => {
-                self.control(|writer| writer.development().increase_time(seconds).map(|_| ()))
+                self.control(|writer| writer.development().increase_time(seconds).map(|_| ()));
             }
             Act::SetTime(unix) => self.control(|writer| writer.development().set_time(unix).map(|_| ())),
             Act::NextTimestamp { after } => {
