@@ -9,7 +9,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from foreseal._core import Node
 from foreseal.rpc import Dispatcher, HttpReply, Limits, Registry
-from foreseal.rpc.response_envelope import success
 from live_node import ALICE, settings, wait_until
 
 BODIES = {
@@ -26,11 +25,6 @@ def dispatcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dispatcher]
     wait_until(lambda: node.ready()[0])
     yield Dispatcher(node, Limits(), Registry())
     node.stop()
-
-
-def test_envelope(benchmark: BenchmarkFixture) -> None:
-    benchmark.group = "edge"
-    assert benchmark(success, b"1", b'"0x10"') == b'{"jsonrpc":"2.0","id":1,"result":"0x10"}'
 
 
 @pytest.mark.parametrize("method", BODIES)

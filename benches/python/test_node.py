@@ -52,11 +52,6 @@ def test_worker_pool_call(benchmark: BenchmarkFixture, node: Node, method: str) 
     assert isinstance(benchmark(there_and_back), bytes)
 
 
-def test_a_view(benchmark: BenchmarkFixture, node: Node) -> None:
-    benchmark.group = "in place"
-    benchmark(node.view)
-
-
 def test_freshness(benchmark: BenchmarkFixture, node: Node) -> None:
     benchmark.group = "in place"
     benchmark(node.freshness)
