@@ -2,20 +2,12 @@
 
 use alloy_primitives::{Address, B256};
 
-use crate::{
-    development::development_control::DevelopmentControl, errors::production_error::ControlError,
-    settings::mining::Mining,
-};
+use crate::{development::development_control::DevelopmentControl, errors::production_error::ControlError};
 
 /// Lowest gas limit of a block (Yellow Paper, 4.3.4).
 const MIN_GAS_LIMIT: u64 = 5_000;
 
 impl DevelopmentControl<'_> {
-    /// Returns the mining mode.
-    pub fn mining(&self) -> Mining {
-        self.producer.mining
-    }
-
     /// Sets the fee recipient, from the block being built on.
     pub fn set_beneficiary(&mut self, address: Address) -> Result<(), ControlError> {
         self.developing()?;

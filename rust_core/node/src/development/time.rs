@@ -66,11 +66,6 @@ impl DevelopmentControl<'_> {
         Ok(before)
     }
 
-    /// Returns the milliseconds by which the clock is ahead of the wall clock.
-    pub fn clock_offset(&self) -> i64 {
-        self.producer.writer.chain.clock_offset()
-    }
-
     /// Returns the offset with which the clock shows `unix` seconds now.
     pub(crate) fn offset_to(&self, unix: u64) -> Result<i64, ControlError> {
         let now = i64::try_from(self.producer.writer.shared.clock.now().unix.as_millis()).unwrap_or(i64::MAX);

@@ -5,7 +5,7 @@
 macro_rules! included {
     ($name:ident, $path:literal) => {
         #[path = $path]
-        #[allow(dead_code, unreachable_pub)]
+        #[allow(dead_code, unreachable_pub, reason = "a part of the file is tested, in a private module")]
         mod $name;
     };
 }

@@ -15,7 +15,7 @@ pub struct TableError;
 pub struct SharedMemory(Vec<AtomicU64>);
 
 impl SharedMemory {
-    #[allow(clippy::unnecessary_wraps)] // the interface of the original
+    #[allow(clippy::unnecessary_wraps, reason = "the interface of the original")]
     pub fn private(slots: usize, _: &[u8; SECRET]) -> Result<Self, TableError> {
         Ok(Self((0..slots).map(|_| AtomicU64::new(0)).collect()))
     }
