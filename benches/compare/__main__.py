@@ -13,7 +13,6 @@ from benches.compare.profiler import Profiler, expected_profiles
 from foreseal.bench.errors import BenchError
 from foreseal.bench.phases import Benchmark
 from foreseal.bench.progress import TimeEstimate
-from foreseal.bench.provenance import save
 from foreseal.cli.bench import (
     bench_command,
     check_options,
@@ -22,6 +21,7 @@ from foreseal.cli.bench import (
     describe_results,
     positive,
     prepared_benchmark,
+    save_report,
 )
 from foreseal.cli.bench_lines import show_report
 from foreseal.cli.bench_progress import show_bench_progress
@@ -58,10 +58,7 @@ def compare_command(scale: tuple[int, ...] | None, profile: Path | None, **optio
     report["extent"]["sizes"] = sizes
     show_report(report)
     _show_more(report)
-    if options["saved"]:
-        save(report, options["saved"])
-    if options["html"]:
-        options["html"].write_text(plotted_page(report))
+    save_report(report, options, plotted_page)
 
 
 def _profiler(folder: Path, phases: tuple[str, ...]) -> Profiler:

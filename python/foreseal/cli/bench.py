@@ -22,6 +22,7 @@ from foreseal.bench.report import page
 from foreseal.cli.bench_lines import show_report
 from foreseal.cli.bench_progress import show_bench_progress
 from foreseal.cli.options import ParsedValue
+from foreseal.cli.removed_options import RemovedOptionsCommand
 
 _PACKAGES = ("granian", "orjson", "uvloop")
 _COUNT = click.IntRange(min=1)
@@ -69,18 +70,13 @@ def _phase(text: str) -> str:
     return text
 
 
-class BenchCommand(click.Command):
-    """A command whose error for a removed option names what replaces it."""
+class BenchCommand(RemovedOptionsCommand):
+    """The command, whose former options `benches.compare` has."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            effect = _REMOVED.get(error.option_name)
-            if effect is None:
-                raise
-            text = f"{error.option_name} was removed: in a clone of Foreseal, `python -m benches.compare` {effect}"
-            raise click.UsageError(text, ctx) from None
+    def describe_removed(self, option: str) -> str | None:
+        """Return the error for a former option; None for any other name."""
+        effect = _REMOVED.get(option)
+        return effect and f"{option} was removed: in a clone of Foreseal, `python -m benches.compare` {effect}"
 
 
 @click.command("bench", cls=BenchCommand, epilog=_EXAMPLES)
@@ -191,10 +187,15 @@ def bench_command(**options: Any) -> None:
         bench.measure(bench.fill(show), show)
     report = describe_results(bench, ["foreseal", *sys.argv[1:]])
     show_report(report)
+    save_report(report, options, page)
+
+
+def save_report(report: dict[str, Any], options: dict[str, Any], draw: Callable[[dict[str, Any]], str]) -> None:
+    """Write the report to the files of the options, as JSON and as a page that `draw` returns."""
     if options["saved"]:
         save(report, options["saved"])
     if options["html"]:
-        options["html"].write_text(page(report))
+        options["html"].write_text(draw(report))
 
 
 def check_options(options: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from foreseal.cli.removed_options import RemovedOptionsCommand
 from foreseal.server.settings import TABLE
 from foreseal.server.settings.groups import ESSENTIAL, GROUPS, find_group
 from foreseal.server.settings.names import removed
@@ -14,7 +15,7 @@ _ALL = "foreseal.help_all"
 _OTHER = "Other"
 
 
-class GroupedCommand(click.Command):
+class GroupedCommand(RemovedOptionsCommand):
     """A command with the options of settings. `--help` shows the essential ones, `--help-all` shows all."""
 
     def __init__(
@@ -35,15 +36,9 @@ class GroupedCommand(click.Command):
             )
         )
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises a usage error, which names what replaces a removed option."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            message = removed(error.option_name)
-            if message is None:
-                raise
-            raise click.UsageError(message, ctx) from None
+    def describe_removed(self, option: str) -> str | None:
+        """Return the error for the option of a removed setting; None for any other name."""
+        return removed(option)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group. The first screen ends with the names of the other groups."""
